@@ -1,0 +1,1 @@
+"""The Chrome DevTools Protocol, raw: transports, connections, sessions. Nothing about pages."""

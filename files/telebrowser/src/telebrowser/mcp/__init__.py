@@ -1,0 +1,1 @@
+"""The MCP server: tool definitions and the endpoint that serves them."""
