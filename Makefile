@@ -1,0 +1,54 @@
+# make run: a working stack on this machine. make test: everything that CI runs. The README says more.
+
+SHELL := /bin/bash
+VENV := .venv/bin
+SOURCES := files/telebrowser/src tests
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run down packages venv venv-dev test unit lint format lock bench clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+run: packages venv ## Start the stack, check it with a real browser, print the clients' configuration
+	@$(VENV)/telebrowser up
+	@$(VENV)/telebrowser doctor --live
+	@$(VENV)/telebrowser config
+
+down: ## Stop the stack; browsers close in order, with their cookies saved
+	@if [ -x $(VENV)/telebrowser ]; then $(VENV)/telebrowser down; fi
+
+packages: ## Install the Debian packages that are missing (as root), or print the line that does it
+	@scripts/packages.sh
+
+venv: ## Create .venv from the hashed lock
+	@scripts/venv.sh
+
+venv-dev:
+	@scripts/venv.sh dev
+
+test: packages lint ## Everything that CI runs: lint, then all tests on real browsers
+	@$(VENV)/python -m pytest $(PYTEST_ARGS)
+
+unit: venv-dev ## The tests that need neither a browser nor a socket
+	@$(VENV)/python -m pytest tests/unit $(PYTEST_ARGS)
+
+lint: venv-dev ## ruff, ruff format and mypy --strict
+	@$(VENV)/ruff check $(SOURCES)
+	@$(VENV)/ruff format --check $(SOURCES)
+	@$(VENV)/mypy
+
+format: venv-dev ## Let ruff format and fix the sources
+	@$(VENV)/ruff format $(SOURCES)
+	@$(VENV)/ruff check --fix $(SOURCES)
+
+lock: ## Write the hashed locks anew from files/telebrowser/pyproject.toml (needs uv)
+	@scripts/lock.sh
+
+bench: packages venv-dev ## Measure the product beside its peers and write docs/BENCHMARKS.md (needs Node and npm)
+	@$(VENV)/python -m tests.bench.run $(BENCH_ARGS)
+
+clean: down ## Stop the stack and remove what make created; the data directory stays
+	rm -rf .venv .bench build .pytest_cache .mypy_cache .ruff_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
