@@ -34,9 +34,9 @@ NOT_FOUND = b"<title>404</title>not here"
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """One request. Endless answers end when the server closes."""
+    """One request. Endless answers end once `closing` is set; a subclass may have an event of its own."""
 
-    server: _Server
+    closing = threading.Event()
 
     def do_GET(self) -> None:
         url = urllib.parse.urlsplit(self.path)
@@ -44,36 +44,36 @@ class Handler(http.server.BaseHTTPRequestHandler):
         match url.path:
             case "/never":
                 self._head(200, "text/html")
-                self.server.closing.wait()
+                self.closing.wait()
             case "/sse":
                 self._stream()
             case "/slow":
-                self.server.closing.wait(int(query.get("ms", "1000")) / 1000)
-                self._reply(b"<title>slow</title>slow")
+                self.closing.wait(int(query.get("ms", "1000")) / 1000)
+                self.reply(b"<title>slow</title>slow")
             case "/file.bin":
-                self._reply(b"x" * 4096, "application/octet-stream", headers={"content-disposition": 'attachment; filename="file.bin"'})
+                self.reply(b"x" * 4096, "application/octet-stream", content_disposition='attachment; filename="file.bin"')
             case "/doc.pdf":
-                self._reply(PDF, "application/pdf")
+                self.reply(PDF, "application/pdf")
             case "/to":
-                self._reply(b"", status=302, headers={"location": query["url"]})
+                self.reply(b"", status=302, location=query["url"])
             case "/set":
-                self._reply(b"<title>set</title>", headers={"set-cookie": "login=yes; Max-Age=86400; Path=/"})
+                self.reply(b"<title>set</title>", set_cookie="login=yes; Max-Age=86400; Path=/")
             case "/who":
-                self._reply(f"<title>who</title><p>{self.headers.get('cookie', 'none')}</p>".encode())
+                self.reply(f"<title>who</title><p>{self.headers.get('cookie', 'none')}</p>".encode())
             case path:
                 self._page(path)
 
     def _page(self, path: str) -> None:
         page = PAGES / Path(path).name
         if page.suffix == ".html" and page.is_file():
-            self._reply(page.read_bytes())
+            self.reply(page.read_bytes())
         else:
-            self._reply(NOT_FOUND, status=404)
+            self.reply(NOT_FOUND, status=404)
 
     def _stream(self) -> None:
         self._head(200, "text/event-stream")
         try:
-            while not self.server.closing.wait(0.2):
+            while not self.closing.wait(0.2):
                 self.wfile.write(b"data: x\n\n")
                 self.wfile.flush()
         except OSError:
@@ -85,12 +85,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.flush()
 
-    def _reply(self, body: bytes, kind: str = "text/html; charset=utf-8", *, status: int = 200, headers: dict[str, str] | None = None) -> None:
+    def reply(self, body: bytes, kind: str = "text/html; charset=utf-8", *, status: int = 200, **headers: str) -> None:
+        """Send one whole answer; ``set_cookie="…"`` names the header ``set-cookie``."""
         self.send_response(status)
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(body)))
-        for name, value in (headers or {}).items():
-            self.send_header(name, value)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
         self.end_headers()
         self.wfile.write(body)
 
@@ -108,16 +109,13 @@ class _Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, port: int) -> None:
-        self.closing = threading.Event()
-        super().__init__(("127.0.0.1", port), Handler)
-
 
 class CaseServer:
     """The server in a thread of its own, as a context manager; `url` and `other_origin` name its two origins."""
 
     def __init__(self, port: int = 0) -> None:
-        self._server = _Server(port)
+        self._closing = threading.Event()
+        self._server = _Server(("127.0.0.1", port), type("BoundHandler", (Handler,), {"closing": self._closing}))
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
 
     @property
@@ -137,7 +135,7 @@ class CaseServer:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._server.closing.set()
+        self._closing.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
