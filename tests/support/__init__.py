@@ -1,0 +1,1 @@
+"""Harness of the tests that drive real processes: stack, MCP clients, independent truth, page server."""
