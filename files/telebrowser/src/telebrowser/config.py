@@ -8,10 +8,10 @@ of the launcher reads its settings through this module.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .errors import ConfigError
+from .errors import EXIT_USAGE, ConfigError, ExitError
 
 LAUNCHER = "launcher"
 GATEWAY = "gateway"
@@ -156,6 +156,31 @@ def load(*parts: str, environ: Mapping[str, str] | None = None, options: Mapping
     if "tool_timeout_ms" in values and values["tool_timeout_ms"] > values["max_timeout_ms"]:
         raise ConfigError(f"TOOL_TIMEOUT_MS ({values['tool_timeout_ms']}) must not be above MAX_TIMEOUT_MS ({values['max_timeout_ms']})")
     return Settings(values)
+
+
+def from_command_line(arguments: Sequence[str], *parts: str, environ: Mapping[str, str] | None = None) -> Settings:
+    """Read the settings of ``parts`` from options (``--port 1``, ``--port=1``, ``--evaluate``) and the environment.
+
+    Every setting of these parts is an option. Raises `ExitError` naming an unknown option or a missing value,
+    and `ConfigError` naming a bad one.
+    """
+    known = {setting.option: setting for setting in SETTINGS if set(parts) & set(setting.parts)}
+    options: dict[str, str] = {}
+    rest = list(arguments)
+    while rest:
+        word, separator, value = rest.pop(0).partition("=")
+        setting = known.get(word)
+        if setting is None:
+            raise ExitError(EXIT_USAGE, f"unknown option {word}; the options are {' '.join(sorted(known))}")
+        if not separator:
+            if setting.kind == "bool" and (not rest or rest[0].startswith("--")):
+                value = "1"
+            elif rest:
+                value = rest.pop(0)
+            else:
+                raise ExitError(EXIT_USAGE, f"option {word} needs a value")
+        options[setting.field] = value
+    return load(*parts, environ=environ, options=options)
 
 
 def _value(setting: Setting, environ: Mapping[str, str], options: Mapping[str, str]) -> Any:

@@ -1,0 +1,1 @@
+"""Starts, watches and stops one Chromium per project. Standard library only."""

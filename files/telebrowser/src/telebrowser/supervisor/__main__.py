@@ -1,0 +1,71 @@
+"""``python -m telebrowser.supervisor``: options, pid file, lock, signals.
+
+Every setting of the supervisor is an option, ``--data DIR`` before all; see `telebrowser.config`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+from .. import config
+from ..datadir import DataDir
+from ..errors import EXIT_CONFIG, EXIT_FAILED, EXIT_OK, ExitError, TelebrowserError
+from ..processes import remove_pid_file, write_pid_file
+from .core import Supervisor, fault_line
+
+NAME = "supervisor"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the supervisor until SIGTERM, SIGINT or SIGHUP; the exit code."""
+    try:
+        settings = config.from_command_line(sys.argv[1:] if arguments is None else arguments, config.SUPERVISOR)
+        logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+        data = DataDir(settings.data)
+        data.prepare(traversable=bool(settings.browser_user) and os.geteuid() == 0)
+        lock = _lock(data)
+        try:
+            write_pid_file(data.pid_file(NAME))
+            asyncio.run(_run(settings, data))
+        finally:
+            remove_pid_file(data.pid_file(NAME))
+            os.close(lock)
+    except ExitError as error:
+        print(f"telebrowser supervisor: {error}", file=sys.stderr)
+        return error.exit_code
+    except TelebrowserError as error:
+        print(f"telebrowser supervisor: {error.message}", file=sys.stderr)
+        return EXIT_FAILED
+    except OSError as error:
+        print(f"telebrowser supervisor: {fault_line(error)}", file=sys.stderr)
+        return EXIT_FAILED
+    return EXIT_OK
+
+
+def _lock(data: DataDir) -> int:
+    """Hold the data directory. The lock ends with the process, however that ends. Raises `ExitError` when another has it."""
+    descriptor = os.open(data.run / "supervisor.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise ExitError(EXIT_CONFIG, f"another supervisor runs on the data directory {data.root}") from None
+    return descriptor
+
+
+async def _run(settings: config.Settings, data: DataDir) -> None:
+    supervisor = Supervisor(settings, data)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, supervisor.request_stop)
+    await supervisor.run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""One running Chromium of one project."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ..datadir import is_disk_full
+from ..errors import TelebrowserError
+from ..processes import group_members, kill_group
+from . import chromium, ladder
+from .children import Child, Children
+from .pipe import Pipe, PipeClosed
+from .profile import Profile
+
+log = logging.getLogger(__name__)
+
+READY_SECONDS = 20.0
+GROUP_SECONDS = 3.0
+MAX_LOG_BYTES = 1 << 20
+KEPT_LOG_BYTES = 256 << 10
+
+
+class Browser:
+    """A Chromium from its start to the end of the last process of its group."""
+
+    def __init__(self, profile: Profile, child: Child, pipe: Pipe, log_path: Path) -> None:
+        self.project = profile.project
+        self.pid = child.pid
+        self.pipe = pipe
+        self.version = ""
+        self.started_at = datetime.now(UTC).isoformat(timespec="seconds")
+        self.asked = False
+        self._profile = profile
+        self._child = child
+        self._log_path = log_path
+        self.ask_gateway: Callable[[str], bool] = _nobody
+
+    @classmethod
+    def launch(cls, profile: Profile, program: str, sandbox: chromium.Sandbox, display: Mapping[str, str], children: Children, log_path: Path) -> Browser:
+        """Start the process. Raises `TelebrowserError` BROWSER_UNAVAILABLE or DISK_FULL."""
+        try:
+            errors = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise start_error(error) from None
+        pipe = Pipe()
+        try:
+            child = children.spawn(
+                chromium.command(program, profile, sandbox),
+                environ=chromium.environment(profile, display, os.environ),
+                stderr=errors,
+                identity=profile.identity,
+                cwd=str(profile.home),
+                prepare=pipe.place,
+            )
+        except OSError as error:
+            pipe.close()
+            raise start_error(error) from None
+        finally:
+            os.close(errors)
+            pipe.started()
+        return cls(profile, child, pipe, log_path)
+
+    async def wait_ready(self) -> None:
+        """Wait until it answers on the pipe. Raises `TelebrowserError` BROWSER_UNAVAILABLE."""
+        try:
+            async with asyncio.timeout(READY_SECONDS):
+                answer = await self.pipe.call("Browser.getVersion")
+        except TimeoutError:
+            raise TelebrowserError("BROWSER_UNAVAILABLE", f"Chromium did not answer within {READY_SECONDS:.0f} s; see {self._log_path}") from None
+        except PipeClosed:
+            await self.wait(GROUP_SECONDS)
+            code = self.exit_code
+            ended = "ended" if code is None else f"ended with code {code}"
+            raise TelebrowserError("BROWSER_UNAVAILABLE", f"Chromium {ended} while it started; see {self._log_path}") from None
+        self.version = str(answer.get("product", "")).partition("/")[2]
+
+    @property
+    def group(self) -> int:
+        return self.pid
+
+    @property
+    def ended(self) -> asyncio.Future[int]:
+        """Its exit code, once the main process has ended."""
+        return self._child.ended
+
+    @property
+    def exit_code(self) -> int | None:
+        return self._child.ended.result() if self._child.ended.done() else None
+
+    async def wait(self, timeout: float) -> bool:
+        await asyncio.wait({self._child.ended}, timeout=timeout)
+        return self._child.ended.done()
+
+    def ask(self) -> bool:
+        """Have it asked to close: by the gateway, which is the one writer while it is there, else by us."""
+        self.asked = True
+        return self.ask_gateway(self.project) or self.pipe.close_browser()
+
+    def interrupt(self) -> None:
+        self._child.signal(signal.SIGINT)
+
+    async def stop(self) -> str:
+        """Stop it by the ladder; see `ladder.stop`."""
+        step = await ladder.stop(self)
+        if step != "closed":
+            log.warning("[%s] did not close when asked: %s", self.project, step)
+        return step
+
+    async def clean_up(self) -> None:
+        """After the main process has ended: end what is left of its group, close the pipe, remove temporary files."""
+        self.pipe.close()
+        await self._end_group()
+        self._profile.clear_temporary()
+
+    async def _end_group(self) -> None:
+        rest = [ladder.wait_for_end(member.pid, member.start, GROUP_SECONDS) for member in group_members(self.group)]
+        await asyncio.gather(*rest)
+        if kill_group(self.group):
+            log.warning("[%s] killed processes that outlived the browser", self.project)
+            await asyncio.gather(*(ladder.wait_for_end(member.pid, member.start, GROUP_SECONDS) for member in group_members(self.group)))
+
+    def describe(self) -> dict[str, Any]:
+        """What the gateway is told of it."""
+        return {"project": self.project, "pid": self.pid, "started_at": self.started_at, "window": f"[{self.project}]"}
+
+    def cap_log(self) -> None:
+        """Keep the end of its log when it has grown too large."""
+        cap_log(self._log_path)
+
+
+def cap_log(path: Path) -> None:
+    """Cut a log that another process appends to down to its last `KEPT_LOG_BYTES` once it exceeds `MAX_LOG_BYTES`."""
+    with contextlib.suppress(OSError):
+        if path.stat().st_size <= MAX_LOG_BYTES:
+            return
+        with open(path, "r+b") as file:
+            file.seek(-KEPT_LOG_BYTES, os.SEEK_END)
+            rest = file.read()
+            file.seek(0)
+            file.truncate()
+            file.write(rest[rest.find(b"\n") + 1 :])
+
+
+def start_error(error: OSError) -> TelebrowserError:
+    """The error for a start that the operating system refused."""
+    if is_disk_full(error):
+        return TelebrowserError("DISK_FULL", f"no room left on the disk: {error.filename or error.strerror}")
+    text = ": ".join(str(part) for part in (error.strerror, error.filename) if part)
+    return TelebrowserError("BROWSER_UNAVAILABLE", f"Chromium cannot be started: {text}")
+
+
+def _nobody(project: str) -> bool:
+    return False

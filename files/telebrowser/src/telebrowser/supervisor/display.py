@@ -1,0 +1,257 @@
+"""The display that browsers show their windows on, behind a small interface; and its Xvfb + openbox backend."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import secrets
+import shutil
+import signal
+from collections.abc import Mapping
+from typing import Protocol
+
+from ..datadir import DataDir, read_json, write_atomic, write_json
+from ..errors import EXIT_FAILED, ConfigError, ExitError
+from ..processes import is_running, kill_group, signal_process
+from .children import Child, Children, resolve
+from .profile import Profile
+from .x11 import XError, authority, connect
+
+log = logging.getLogger(__name__)
+
+START_DEADLINE = 10.0
+RAISE_DEADLINE = 3.0
+STOP_DEADLINE = 3.0
+MAX_SIDE = 16384
+
+# Windows fill the screen and a new one does not take the keyboard from the one a person types in. No key or
+# mouse binding starts anything.
+OPENBOX_CONFIG = """<?xml version="1.0" encoding="UTF-8"?>
+<openbox_config xmlns="http://openbox.org/3.4/rc">
+  <resistance><strength>0</strength><screen_edge_strength>0</screen_edge_strength></resistance>
+  <focus><focusNew>no</focusNew><followMouse>no</followMouse><focusLast>yes</focusLast><raiseOnFocus>yes</raiseOnFocus></focus>
+  <placement><policy>Smart</policy><center>yes</center></placement>
+  <theme><name>Clearlooks</name></theme>
+  <desktops><number>1</number><popupTime>0</popupTime></desktops>
+  <keyboard/>
+  <mouse>
+    <context name="Client">
+      <mousebind button="Left" action="Press"><action name="Focus"/><action name="Raise"/></mousebind>
+      <mousebind button="Middle" action="Press"><action name="Focus"/><action name="Raise"/></mousebind>
+      <mousebind button="Right" action="Press"><action name="Focus"/><action name="Raise"/></mousebind>
+    </context>
+    <context name="Titlebar">
+      <mousebind button="Left" action="Drag"><action name="Move"/></mousebind>
+      <mousebind button="Left" action="Press"><action name="Focus"/><action name="Raise"/></mousebind>
+    </context>
+    <context name="Close"><mousebind button="Left" action="Click"><action name="Close"/></mousebind></context>
+  </mouse>
+  <menu/>
+  <applications>
+    <application type="normal"><maximized>yes</maximized><focus>no</focus><decor>no</decor></application>
+  </applications>
+</openbox_config>
+"""
+
+
+class Display(Protocol):
+    """Where windows are shown."""
+
+    backend: str
+    name: str
+    size: str
+
+    async def start(self) -> None:
+        """Bring it up. Raises `ExitError` with one line."""
+
+    async def wait_lost(self) -> str:
+        """Wait until it is gone, and say why."""
+
+    async def stop(self) -> None:
+        """Take it down; after the browsers have ended."""
+
+    def environment(self, profile: Profile) -> Mapping[str, str]:
+        """What a browser of ``profile`` needs to reach it. Raises OSError."""
+
+    async def raise_window(self, title: str) -> str | None:
+        """Bring the window with exactly this title to the front; None when done, else the reason."""
+
+    async def show_if_alone(self, title: str) -> None:
+        """Give the keyboard to this window when no window has it."""
+
+
+def parse_size(text: str) -> str:
+    """``WIDTHxHEIGHT`` in pixels, checked. Raises `ConfigError`."""
+    width, separator, height = text.strip().lower().partition("x")
+    if not (separator and width.isdigit() and height.isdigit() and 320 <= int(width) <= MAX_SIDE and 240 <= int(height) <= MAX_SIDE):
+        raise ConfigError(f"TELEBROWSER_SCREEN must be WIDTHxHEIGHT, from 320x240 to {MAX_SIDE}x{MAX_SIDE}; it is {text!r}")
+    return f"{int(width)}x{int(height)}"
+
+
+class XvfbDisplay:
+    """A virtual X server with openbox as its window manager."""
+
+    backend = "xvfb"
+
+    def __init__(self, data: DataDir, children: Children, size: str) -> None:
+        self.size = parse_size(size)
+        self.name = ""
+        self._data = data
+        self._children = children
+        self._cookie = secrets.token_bytes(16)
+        self._server: Child | None = None
+        self._manager: Child | None = None
+        self._manager_task: asyncio.Task[None] | None = None
+        self._record = data.run / "display.json"
+        self._authority = data.run / "xauthority"
+        self._config = data.run / "openbox.xml"
+
+    async def start(self) -> None:
+        programs = {name: shutil.which(name) for name in ("Xvfb", "openbox")}
+        for name, path in programs.items():
+            if path is None:
+                raise ExitError(EXIT_FAILED, f"{name} is not installed; on Debian: apt-get install xvfb openbox")
+        clear_remains(self._data)
+        write_atomic(self._authority, authority(self._cookie))
+        write_atomic(self._config, OPENBOX_CONFIG.encode())
+        self.name = await self._start_server(str(programs["Xvfb"]))
+        assert self._server is not None
+        write_json(self._record, {"pid": self._server.pid, "start": self._server.start})
+        self._manager_task = asyncio.create_task(self._keep_manager(str(programs["openbox"])))
+        try:
+            async with asyncio.timeout(START_DEADLINE):
+                await self._wait_for_manager()
+        except (TimeoutError, XError):
+            await self.stop()
+            raise ExitError(EXIT_FAILED, f"openbox did not start within {START_DEADLINE:.0f} s; see {self._data.log_file('display')}") from None
+
+    def _log(self) -> int:
+        return os.open(self._data.log_file("display"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+
+    async def _start_server(self, program: str) -> str:
+        command = [program, "-displayfd", "1", "-screen", "0", f"{self.size}x24", "-nolisten", "tcp", "-noreset", "-auth", str(self._authority)]
+        reading, writing = os.pipe()
+        errors = self._log()
+        try:
+            self._server = self._children.spawn(command, environ=_base_environment(), stdout=writing, stderr=errors)
+        except OSError as error:
+            os.close(reading)
+            raise ExitError(EXIT_FAILED, f"Xvfb cannot be started: {error.strerror}") from None
+        finally:
+            os.close(writing)
+            os.close(errors)
+        try:
+            async with asyncio.timeout(START_DEADLINE):
+                number = await _read_line(reading)
+        except TimeoutError:
+            number = ""
+        finally:
+            os.close(reading)
+        if not number.isdigit():
+            await self.stop()
+            raise ExitError(EXIT_FAILED, f"Xvfb did not start; see {self._data.log_file('display')}")
+        return f":{number}"
+
+    async def _keep_manager(self, program: str) -> None:
+        """Run openbox, again whenever it ends while the server lives."""
+        environ = {**_base_environment(), "DISPLAY": self.name, "XAUTHORITY": str(self._authority), "HOME": str(self._data.run)}
+        while self._server is not None and not self._server.ended.done():
+            self._manager = self._children.spawn([program, "--config-file", str(self._config)], environ=environ, stderr=asyncio.subprocess.DEVNULL)
+            await asyncio.wait({self._manager.ended})
+            # Not at full speed when it cannot run at all.
+            await asyncio.wait({self._server.ended}, timeout=1.0)
+
+    async def _wait_for_manager(self) -> None:
+        async with connect(self.name, self._cookie) as client:
+            await client.watch()
+            while not await client.numbers(client.root, "_NET_SUPPORTING_WM_CHECK"):
+                await client.wait_for_change("_NET_SUPPORTING_WM_CHECK")
+
+    async def wait_lost(self) -> str:
+        assert self._server is not None
+        code = await asyncio.shield(self._server.ended)
+        return f"Xvfb ended with code {code}"
+
+    async def stop(self) -> None:
+        if self._manager_task is not None:
+            self._manager_task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._manager_task
+            self._manager_task = None
+        for child in (self._manager, self._server):
+            if child is not None and child.signal(signal.SIGTERM):
+                done, _ = await asyncio.wait({child.ended}, timeout=STOP_DEADLINE)
+                if not done and kill_group(child.pid):
+                    await child.ended
+        self._manager = self._server = None
+        for path in (self._record, self._authority, self._config):
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+    def environment(self, profile: Profile) -> Mapping[str, str]:
+        path = profile.home / ".Xauthority"
+        profile.write_file(path, authority(self._cookie))
+        return {"DISPLAY": self.name, "XAUTHORITY": str(path)}
+
+    async def raise_window(self, title: str) -> str | None:
+        try:
+            async with asyncio.timeout(RAISE_DEADLINE), connect(self.name, self._cookie) as client:
+                window = await client.find(title)
+                if window is None:
+                    return f"no window has the title {title}"
+                await client.activate(window)
+                return None
+        except TimeoutError:
+            return f"the window {title} did not come to the front within {RAISE_DEADLINE:.0f} s"
+        except XError as error:
+            return str(error)
+
+    async def show_if_alone(self, title: str) -> None:
+        with contextlib.suppress(TimeoutError, XError):
+            async with asyncio.timeout(RAISE_DEADLINE), connect(self.name, self._cookie) as client:
+                if await client.active() == 0 and (window := await client.find(title)) is not None:
+                    await client.activate(window)
+
+
+def clear_remains(data: DataDir) -> None:
+    """End the X server that a supervisor left behind when it was killed. Only after its browsers have ended."""
+    record = data.run / "display.json"
+    value = read_json(record) or {}
+    pid, start = value.get("pid"), value.get("start")
+    if isinstance(pid, int) and isinstance(start, int) and is_running(pid, start):
+        log.warning("ending the X server of a former supervisor, pid %d", pid)
+        signal_process(pid, start, signal.SIGTERM)
+    with contextlib.suppress(OSError):
+        record.unlink()
+
+
+def _base_environment() -> dict[str, str]:
+    return {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
+
+
+async def _read_line(descriptor: int) -> str:
+    """What comes up to the end of the line, or of the stream."""
+    loop = asyncio.get_running_loop()
+    os.set_blocking(descriptor, False)
+    text = b""
+    while b"\n" not in text:
+        ready: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(descriptor, resolve, ready)
+        try:
+            await ready
+        finally:
+            loop.remove_reader(descriptor)
+        chunk = os.read(descriptor, 64)
+        if not chunk:
+            break
+        text += chunk
+    return text.decode(errors="replace").strip()
+
+
+def make_display(data: DataDir, children: Children, backend: str, size: str) -> Display:
+    """The display backend that the settings name."""
+    if backend == XvfbDisplay.backend:
+        return XvfbDisplay(data, children, size)
+    raise ConfigError(f"TELEBROWSER_DISPLAY names an unknown backend: {backend}")
