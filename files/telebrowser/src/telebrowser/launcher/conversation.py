@@ -1,0 +1,269 @@
+"""What the pump knows of the JSON-RPC conversation between an MCP client and the engine. Sans-I/O.
+
+Lines of the client, messages of the engine and the fate of the link go in; lines for the client
+(`to_client`) and messages for the engine (`to_engine`) come out. The conversation outlives a link: a client that
+shook hands with `initialize` never learns of a restart of the gateway, because the handshake is replayed;
+a request that was running at the break is answered with an error, since nobody knows how far it came.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from typing import Any, NamedTuple
+
+from .lines import TooLong, request_id
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+CONNECTION_CLOSED = -32000
+
+FIRST_PATIENCE = 2.0
+"""Seconds that a request waits for a gateway that was not there before."""
+RECONNECT_PATIENCE = 60.0
+"""Seconds from a break for which requests wait for the gateway to come back."""
+
+REPLAY_ID = "telebrowser-replay"
+REPEATABLE = frozenset({"initialize", "ping", "server/discover", "tools/list", "resources/list", "resources/templates/list", "prompts/list"})
+"""Requests without an effect: one that was running at a break is simply sent again."""
+
+DOWN = "down"
+REPLAYING = "replaying"
+OPEN = "open"
+
+
+class Request(NamedTuple):
+    """A request of the client that has no answer yet; ``deadline`` (monotonic seconds) counts while it waits for a link."""
+
+    id: Any
+    method: str
+    what: str
+    line: bytes
+    deadline: float
+
+
+class Conversation:
+    """See the module. Times are monotonic seconds, given by the caller."""
+
+    def __init__(self) -> None:
+        self.to_client: deque[bytes] = deque()
+        self.to_engine: deque[bytes] = deque()
+        self.phase = DOWN
+        self.trouble = "the gateway has not answered yet"
+        self.broken: str | None = None
+        """Set when the engine refuses the replayed handshake: the link is of no use and must be dropped."""
+        self._running: dict[Any, Request] = {}
+        self._waiting: deque[Request] = deque()
+        self._asked: set[Any] = set()
+        self._initialize: Request | None = None
+        self._shaken = False
+        self._initialized: bytes | None = None
+        self._lost_at: float | None = None
+
+    @property
+    def idle(self) -> bool:
+        """No request of the client waits for an answer."""
+        return not self._running and not self._waiting
+
+    @property
+    def deadline(self) -> float | None:
+        """When `tick` has something to do next."""
+        return min((request.deadline for request in self._waiting), default=None)
+
+    # From the client
+
+    def client_line(self, line: bytes | TooLong, now: float) -> None:
+        """One line of the client, without its end."""
+        if isinstance(line, TooLong):
+            self._fail(request_id(line), INVALID_REQUEST, f"The message has {line.length} bytes; the limit is 100 MiB. Send it in smaller parts.")
+            return
+        line = line.strip()
+        if not line:
+            return
+        try:
+            message = _parse(line)
+        except (ValueError, RecursionError) as error:
+            self._fail(b"null", PARSE_ERROR, f"Parse error: {_one_line(error)}")
+            return
+        if not isinstance(message, dict):
+            self._fail(b"null", INVALID_REQUEST, "Invalid request: each line holds one JSON-RPC message, an object.")
+            return
+        method = message.get("method")
+        if not isinstance(method, str):
+            self._client_answer(message, line)
+        elif "id" in message:
+            self._client_request(message, method, line, now)
+        else:
+            self._client_notification(message, method, line)
+
+    def _client_request(self, message: dict[str, Any], method: str, line: bytes, now: float) -> None:
+        number = message["id"]
+        if isinstance(number, bool) or not isinstance(number, (str, int, float)):
+            self._fail(b"null", INVALID_REQUEST, "Invalid request: the id must be a string or a number.")
+            return
+        patience = now + FIRST_PATIENCE
+        if self._lost_at is not None:
+            patience = max(patience, self._lost_at + RECONNECT_PATIENCE)
+        request = Request(number, method, _describe(message, method), line, patience)
+        if method == "initialize":
+            self._initialize, self._shaken, self._initialized = request, False, None
+        if self.phase == OPEN:
+            self._send(request)
+        else:
+            self._waiting.append(request)
+
+    def _client_notification(self, message: dict[str, Any], method: str, line: bytes) -> None:
+        if method == "notifications/initialized":
+            self._initialized = line
+        if self.phase == OPEN:
+            self.to_engine.append(line)
+        elif method == "notifications/cancelled":
+            params = message.get("params")
+            cancelled = params.get("requestId") if isinstance(params, dict) else None
+            self._waiting = deque(request for request in self._waiting if request.id != cancelled)
+
+    def _client_answer(self, message: dict[str, Any], line: bytes) -> None:
+        if "id" not in message or not ("result" in message or "error" in message):
+            self._fail(b"null", INVALID_REQUEST, "Invalid request: a message needs a method, or an id with a result or an error.")
+            return
+        number = _key(message["id"])
+        if number in self._asked:
+            self._asked.discard(number)
+            self.to_engine.append(line)
+
+    # From the engine
+
+    def engine_message(self, data: bytes) -> None:
+        """One message of the engine, the JSON of one text frame."""
+        try:
+            message = _parse(data)
+        except (ValueError, RecursionError):
+            message = None
+        if not isinstance(message, dict):
+            self.broken = "it sent something that is not JSON-RPC"
+            return
+        if "method" in message:
+            if "id" in message:
+                self._asked.add(_key(message["id"]))
+        elif self.phase == REPLAYING and message.get("id") == REPLAY_ID:
+            self._replayed(message)
+            return
+        else:
+            request = self._running.pop(_key(message.get("id")), None)
+            if request is not None and request.method == "initialize":
+                self._shaken = "result" in message
+        if "jsonrpc" not in message:
+            data = json.dumps({"jsonrpc": "2.0", "id": None, **message}).encode()
+        elif b"\n" in data:
+            data = json.dumps(message).encode()
+        self.to_client.append(data)
+
+    def _replayed(self, message: dict[str, Any]) -> None:
+        if "result" not in message:
+            error = message.get("error")
+            text = error.get("message") if isinstance(error, dict) else None
+            self.broken = f"it refused to resume: {_one_line(text or 'no reason given')}"
+            return
+        if self._initialized is not None:
+            self.to_engine.append(self._initialized)
+        self._open()
+
+    # The link
+
+    def link_opened(self) -> None:
+        """A link is ready: replay the handshake if there was one, then send what waits."""
+        self.broken = None
+        if self._initialize is None or not self._shaken:
+            self._open()
+            return
+        self.phase = REPLAYING
+        replay = json.loads(self._initialize.line)
+        replay["id"] = REPLAY_ID
+        self.to_engine.append(json.dumps(replay).encode())
+
+    def link_lost(self, reason: str, now: float) -> None:
+        """The link that was ready has broken."""
+        self.phase = DOWN
+        self.trouble = reason
+        self._lost_at = now
+        self.to_engine.clear()
+        deadline = now + RECONNECT_PATIENCE
+        again: list[Request] = []
+        for request in self._running.values():
+            if request.method in REPEATABLE:
+                again.append(request._replace(deadline=deadline))
+                continue
+            self._answer(
+                request,
+                f"The connection to the gateway broke while {request.what} was running ({reason}). It may or may not have taken effect: "
+                "look at the page's state first, then retry if it is still needed. The connection is being restored.",
+            )
+        self._running.clear()
+        self._waiting.extendleft(reversed(again))
+        for asked in self._asked:
+            note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": asked, "reason": "the gateway restarted"}}
+            self.to_client.append(json.dumps(note).encode())
+        self._asked.clear()
+
+    def link_failed(self, reason: str, now: float, *, final: bool = False) -> None:
+        """An attempt to connect failed. ``final``: another attempt would fail in the same way, so nothing waits for it."""
+        self.phase = DOWN
+        self.trouble = reason
+        self.to_engine.clear()
+        if final:
+            self._waiting = deque(request._replace(deadline=now) for request in self._waiting)
+            self.tick(now)
+
+    def tick(self, now: float) -> None:
+        """Answer the requests that have waited long enough."""
+        kept: deque[Request] = deque()
+        for request in self._waiting:
+            if request.deadline > now:
+                kept.append(request)
+            else:
+                self._answer(request, f"{request.what} was not sent: {self.trouble}.")
+        self._waiting = kept
+
+    def _open(self) -> None:
+        self.phase = OPEN
+        waiting, self._waiting = self._waiting, deque()
+        for request in waiting:
+            self._send(request)
+
+    def _send(self, request: Request) -> None:
+        # Only a request that may be sent again needs its text.
+        self._running[request.id] = request if request.method in REPEATABLE else request._replace(line=b"")
+        self.to_engine.append(request.line)
+
+    def _answer(self, request: Request, text: str) -> None:
+        if request is self._initialize or request.method == "initialize":
+            self._initialize = None
+        self._fail(json.dumps(request.id).encode(), CONNECTION_CLOSED, text)
+
+    def _fail(self, number: bytes, code: int, text: str) -> None:
+        self.to_client.append(b'{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}' % (number, code, json.dumps(text).encode()))
+
+
+def _parse(data: bytes) -> Any:
+    """Strict JSON in UTF-8; raises `ValueError` for anything else, NaN and Infinity included."""
+    return json.loads(data.decode("utf-8"), parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _describe(message: dict[str, Any], method: str) -> str:
+    """The request for people: its method, and the tool that it calls."""
+    params = message.get("params")
+    name = params.get("name") if isinstance(params, dict) else None
+    return f"{method} {name[:64]}" if isinstance(name, str) else method[:64]
+
+
+def _key(number: Any) -> Any:
+    """An id as a dictionary key; what cannot be one is no id."""
+    return number if isinstance(number, (str, int, float)) else None
+
+
+def _one_line(value: object) -> str:
+    return " ".join(str(value).split())[:300]
