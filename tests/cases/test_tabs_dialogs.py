@@ -137,9 +137,11 @@ async def other_session(agent: Agent, request: pytest.FixtureRequest, home: Path
     """A second session of the same project, or on the same browser."""
     if agent.mode == "gateway":
         stack: Stack = request.getfixturevalue("stack")
-        return await clients("mcp", "--project", PROJECT, env=stack.env(), cwd=home)
+        one: McpClient = await clients("mcp", "--project", PROJECT, env=stack.env(), cwd=home)
+        return one
     browser: Chromium = request.getfixturevalue("chromium")
-    return await clients("mcp", "--standalone", "--cdp-url", browser.http, env=standalone_env(home), cwd=home)
+    other: McpClient = await clients("mcp", "--standalone", "--cdp-url", browser.http, env=standalone_env(home), cwd=home)
+    return other
 
 
 async def test_busy_loop(agent: Agent, other_session: McpClient) -> None:

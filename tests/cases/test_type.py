@@ -52,8 +52,8 @@ async def test_special_inputs(agent: Agent) -> None:
     await agent.open("special-inputs")
     snapshot = await agent.snapshot()
     for name, field, value in SPECIAL:
-        target = {"ref": ref} if (ref := snapshot.ref(name)) else {"selector": "#" + field}
-        answer = await agent.client.call("browser_type", text=value, **target)
+        ref = snapshot.ref(name)
+        answer = await agent.type(ref, value) if ref else await agent.client.call("browser_type", selector="#" + field, text=value)
         assert not answer.error, (name, answer)
         assert await agent.eval(f"document.getElementById('{field}').value") == value, (name, answer)
 

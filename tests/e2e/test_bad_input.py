@@ -353,7 +353,7 @@ def test_a_wrong_command_line(stack: Stack, arguments: tuple[str, ...], status: 
 
 
 def test_launcher_against_nothing_and_against_a_stranger(stack: Stack) -> None:
-    done = stack.launcher("status", "--project", "p", TELEBROWSER_URL=f"http://127.0.0.1:{free_port()}")
+    done = stack.launcher("status", "--project", "p", env={"TELEBROWSER_URL": f"http://127.0.0.1:{free_port()}"})
     assert done.returncode == 4 and one_line(done.stderr), done
-    wrong = stack.launcher("status", "--project", "p", TELEBROWSER_SECRET="quite another secret value")
+    wrong = stack.launcher("status", "--project", "p", env={"TELEBROWSER_SECRET": "quite another secret value"})
     assert wrong.returncode == 5 and "quite another" not in wrong.stderr, wrong

@@ -130,30 +130,30 @@ async def test_sigkill_of_the_gateway(
 async def test_up_and_down(new_stack: Callable[..., Stack], pages: Pages, home: Path) -> None:
     stack = new_stack()
     try:
-        up = stack.launcher("up", TELEBROWSER_DATA=str(stack.data), **stack.settings)
+        up = stack.local("up")
         assert up.returncode == 0, up
         assert stack.url in up.stdout, up
         assert stack.healthy()
         await log_in(stack, "downed", pages, home)
         pid = stack.browser_pid("downed")
-        again = stack.launcher("up", TELEBROWSER_DATA=str(stack.data), **stack.settings)
+        again = stack.local("up")
         assert again.returncode == 0, again
         assert stack.browser_pid("downed") == pid and proc.process(pid), "a second `up` must change nothing"
-        down = stack.launcher("down", TELEBROWSER_DATA=str(stack.data), **stack.settings)
+        down = stack.local("down")
         assert down.returncode == 0, down
         assert proc.process(pid) is None
         proc.gone(str(stack.root), seconds=5)
         assert not list((stack.data / "run").glob("*.pid"))
-        assert stack.launcher("up", TELEBROWSER_DATA=str(stack.data), **stack.settings).returncode == 0
+        assert stack.local("up").returncode == 0
         assert await logged_in(stack, "downed", pages, home)
     finally:
-        assert stack.launcher("down", TELEBROWSER_DATA=str(stack.data), **stack.settings).returncode == 0
+        assert stack.local("down").returncode == 0
 
 
 async def test_a_dead_child_of_the_stack_is_started_again(new_stack: Callable[..., Stack], pages: Pages, home: Path) -> None:
     stack = new_stack()
     try:
-        assert stack.launcher("up", TELEBROWSER_DATA=str(stack.data), **stack.settings).returncode == 0
+        assert stack.local("up").returncode == 0
         await log_in(stack, "kept", pages, home)
         browser = stack.browser_pid("kept")
         gateways = [row for row in proc.mentioning(str(stack.root)) if "telebrowser.gateway" in row.cmdline]
@@ -165,4 +165,4 @@ async def test_a_dead_child_of_the_stack_is_started_again(new_stack: Callable[..
         assert await logged_in(stack, "kept", pages, home)
         assert stack.browser_pid("kept") == browser
     finally:
-        assert stack.launcher("down", TELEBROWSER_DATA=str(stack.data), **stack.settings).returncode == 0
+        assert stack.local("down").returncode == 0

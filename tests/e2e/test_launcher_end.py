@@ -44,8 +44,8 @@ def test_it_dies_with_its_parent(stack: Stack, home: Path) -> None:
         pass_fds=[reader],
         start_new_session=True,
     )
+    assert parent.stdin and parent.stdout
     try:
-        assert parent.stdin and parent.stdout
         parent.stdin.write(f"{reader}\n".encode())
         parent.stdin.flush()
         child = int(parent.stdout.readline())

@@ -63,6 +63,6 @@ async def test_no_secret_anywhere(new_stack: Callable[..., Stack], pages: Pages,
 
 def test_secrets_of_the_launcher_are_not_echoed(stack: Stack, home: Path) -> None:
     for arguments in (("status",), ("project",), ("config",), ("config", "--json"), ("doctor",)):
-        done = stack.launcher(*arguments, "--project", PROJECT, TELEBROWSER_SECRET=SECRET)
+        done = stack.launcher(*arguments, "--project", PROJECT, env={"TELEBROWSER_SECRET": SECRET})
         assert SECRET not in done.stdout + done.stderr, arguments
         assert token(PROJECT).partition(".")[2] not in done.stdout + done.stderr, arguments

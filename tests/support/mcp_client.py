@@ -164,9 +164,10 @@ class McpClient:
         await self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
         try:
             async with asyncio.timeout(timeout):
-                return await future
+                answer: dict[str, Any] = await future
         except TimeoutError:
             raise AssertionError(f"no answer to {method} {str(params)[:200]} in {timeout} s; stderr: {self.stderr[-1500:]}") from None
+        return answer
 
     async def call(self, tool: str, timeout: float = TIMEOUT, **arguments: Any) -> Answer:
         """Call a tool; ``timeout`` is the test's own, not the tool's."""

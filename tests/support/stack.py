@@ -164,7 +164,7 @@ class Stack:
 
     def http(self, method: str, path: str, project: str, body: bytes | None = None, **headers: str) -> Reply:
         """One request below a project's token."""
-        return request(self.path(path, project), method, body, **headers)
+        return request(self.path(path, project), method, body, 60, **headers)
 
     def ws(self, project: str, session: str | None = None) -> str:
         """The CDP endpoint of a project: unscoped, or that of one session."""
@@ -182,8 +182,18 @@ class Stack:
         proc.until(up.exists, f"run/up/{project} appears", 40)
         return int(json.loads(up.read_text())["pid"])
 
-    def launcher(self, *arguments: str, cwd: Path | None = None, timeout: float = 60, **env: str) -> subprocess.CompletedProcess[str]:
+    def launcher(self, *arguments: str, cwd: Path | None = None, timeout: float = 60, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         """Run one verb of the launcher to its end."""
         return subprocess.run(
-            [LAUNCHER, *arguments], env=self.env(**env), cwd=cwd or self.home, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout
+            [LAUNCHER, *arguments],
+            env=self.env(**(env or {})),
+            cwd=cwd or self.home,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
         )
+
+    def local(self, verb: str) -> subprocess.CompletedProcess[str]:
+        """Run ``up`` or ``down`` on this stack's data directory."""
+        return self.launcher(verb, env={"TELEBROWSER_DATA": str(self.data), **self.settings})

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import websockets
@@ -171,6 +171,6 @@ async def look(truth: Truth, target: str, data: bytes, points: list[tuple[float,
     return Picture(seen["w"], seen["h"], seen["colours"], seen["pixels"])
 
 
-def near(pixel: list[int], wanted: tuple[int, int, int], slack: int = 20) -> bool:
+def near(pixel: list[int], wanted: Sequence[int], slack: int = 20) -> bool:
     """Whether a pixel has a colour, give or take what JPEG does to it."""
     return all(abs(a - b) <= slack for a, b in zip(pixel, wanted, strict=True))
