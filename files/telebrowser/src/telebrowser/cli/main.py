@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ..errors import CODES, EXIT_BROWSER, EXIT_FAILED, EXIT_FORBIDDEN, EXIT_INTERRUPTED, EXIT_OK, EXIT_TIMEOUT, EXIT_USAGE, ExitError, TelebrowserError
 
@@ -83,10 +84,8 @@ def _run(words: list[str]) -> int:
 
 
 def _fail(text: str, code: int) -> int:
-    try:
+    with suppress(OSError):  # stderr may be closed; the exit code still says it
         print("telebrowser:", " ".join(text.split()), file=sys.stderr)
-    except OSError:
-        pass  # stderr is closed; the exit code still says it
     return code
 
 
