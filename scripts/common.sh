@@ -19,7 +19,8 @@ find_python() {
             return
         fi
     done
-    die "needs Python 3.11 or newer; found $(python3 --version 2>/dev/null || echo 'no python3'). Set PYTHON to the path of one."
+    [ -z "${PYTHON:-}" ] || die "PYTHON=$PYTHON is not a working Python of at least 3.11."
+    die "needs Python 3.11 or newer; found $(python3 --version 2>/dev/null || echo 'no python3'). Install one, or set PYTHON to its path."
 }
 
 installed() {
