@@ -1,0 +1,482 @@
+"""The session filter: one client's view of one browser, without any input or output.
+
+`SessionFilter.from_client` and `from_browser` turn a message into actions that the owner of the
+connections carries out. What exists for the client comes from a `View`; which calls it may make from
+`methods`. The client's own root is the empty session id; upstream it is a virtual root of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from . import wire
+from .guard import FileGuard, check_drag_items, check_url
+from .methods import Verdict, rule
+from .targets import Info, selects
+from .wire import INVALID_PARAMS, SERVER_ERROR, ProtocolError, Request
+
+EXCLUDED_WORKERS: list[Mapping[str, Any]] = [{"type": "service_worker", "exclude": True}, {"type": "shared_worker", "exclude": True}]
+DEFAULT_ATTACH: list[Mapping[str, Any]] = [{"type": "browser", "exclude": True}, {"type": "tab", "exclude": True}, {}]
+
+
+class View(Protocol):
+    """What a client may know of its browser, and the leases that clients share."""
+
+    @property
+    def context_id(self) -> str:
+        """Id of the browser's default context."""
+
+    @property
+    def browser_id(self) -> str:
+        """Target id of the browser."""
+
+    def infos(self) -> Iterable[Info]:
+        """The targets that exist for this client."""
+
+    def visible(self, target: str) -> Info | None:
+        """A target, if it exists for this client."""
+
+    def is_last_page(self, target: str) -> bool:
+        """Whether closing this page would leave the browser without any."""
+
+    def closing(self, target: str) -> None:
+        """A close of this page has been sent."""
+
+    def owns_download(self, guid: str) -> bool:
+        """Whether a tab of this client began the download."""
+
+    def may_activate(self) -> bool:
+        """Whether this client may select a tab now (it may not do so many times a second)."""
+
+    def take_trace(self) -> bool:
+        """Take the browser's one trace; False while another client has it."""
+
+    def end_trace(self) -> bool:
+        """Give the trace back; False when this client does not have it."""
+
+
+class ToBrowser(NamedTuple):
+    """Send upstream."""
+
+    data: bytes
+
+
+class ToClient(NamedTuple):
+    """Send to the client."""
+
+    data: bytes
+
+
+class Adopt(NamedTuple):
+    """Messages of this session now belong to the client."""
+
+    session: str
+    target: str
+
+
+class Drop(NamedTuple):
+    """The session is gone."""
+
+    session: str
+
+
+class Operation(NamedTuple):
+    """Something that takes more than one message; `name` is a method of the client host."""
+
+    name: str
+    ident: int
+    session: str
+    params: dict[str, Any]
+
+
+class Activated(NamedTuple):
+    """The client selected this own target: raise the window."""
+
+    target: str
+
+
+class End(NamedTuple):
+    """End this client's connection, after what was sent before."""
+
+    reason: str
+
+
+Action = ToBrowser | ToClient | Adopt | Drop | Operation | Activated | End
+Actions = list[Action]
+
+
+class Session:
+    """One CDP session of the client: a root (own or virtual), or an attached target."""
+
+    __slots__ = ("attach", "attached", "discover", "download_events", "is_root", "parent", "target", "upstream")
+
+    def __init__(self, upstream: str, *, is_root: bool, target: str, parent: str | None) -> None:
+        self.upstream = upstream
+        self.is_root = is_root
+        self.target = target
+        self.parent = parent
+        self.discover: list[Mapping[str, Any]] | None = None
+        """The filter of setDiscoverTargets while discovery is on."""
+        self.attach: list[Mapping[str, Any]] | None = None
+        """The filter of a root's setAutoAttach while it is on."""
+        self.attached: dict[str, str] = {}
+        """Target → session, of what a root's auto-attach attached."""
+        self.download_events = False
+
+
+class SessionFilter:
+    """The rules of one client connection. ``root`` is its virtual root's session id upstream."""
+
+    def __init__(self, root: str, view: View, files: FileGuard) -> None:
+        self._view = view
+        self._files = files
+        self._root = root
+        self.sessions: dict[str, Session] = {"": Session(root, is_root=True, target="", parent=None)}
+
+    # -- client to browser
+
+    def from_client(self, raw: bytes) -> Actions:
+        """What to do about one message of the client. Never raises: a bad message gets a JSON error."""
+        try:
+            request = wire.decode_request(raw)
+        except ProtocolError as error:
+            return [ToClient(wire.error(None, error.code, error.message))]
+        session = self.sessions.get(request.sessionId)
+        if session is None:
+            return [ToClient(wire.error(request.id, wire.SESSION_NOT_FOUND, wire.NO_SESSION))]
+        row = rule(request.method, session.is_root)
+        verdict = row.verdict
+        if verdict is Verdict.ALLOW:
+            return [self._forward(request, session)]
+        try:
+            if verdict is Verdict.UNKNOWN:
+                raise ProtocolError(wire.METHOD_NOT_FOUND, f"'{request.method}' wasn't found")
+            if verdict is Verdict.DENY:
+                raise ProtocolError(SERVER_ERROR, f"{request.method} is not allowed here: {row.reason}")
+            params = wire.decode_params(request.params)
+            actions: Actions = getattr(self, "_on_" + row.handler)(request, session, params)
+            return actions
+        except ProtocolError as error:
+            return [ToClient(wire.error(request.id, error.code, error.message, request.sessionId))]
+
+    def _forward(self, request: Request, session: Session, params: Mapping[str, Any] | None = None, method: str = "") -> ToBrowser:
+        raw = bytes(request.params) if params is None else wire.encode(params)
+        return ToBrowser(wire.call(request.id, method or request.method, raw, session.upstream))
+
+    @staticmethod
+    def _answer(request: Request, result: Mapping[str, Any] | None = None) -> ToClient:
+        return ToClient(wire.reply(request.id, result or {}, request.sessionId))
+
+    def _target(self, params: Mapping[str, Any]) -> Info:
+        """The own target that ``params`` names. Raises `ProtocolError`."""
+        name = params.get("targetId")
+        if not isinstance(name, str):
+            raise ProtocolError(INVALID_PARAMS, "Invalid parameters: targetId: string value expected")
+        info = self._view.visible(name)
+        if info is None:
+            raise ProtocolError(INVALID_PARAMS, wire.NO_TARGET)
+        return info
+
+    @staticmethod
+    def _filters(params: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
+        given = params.get("filter")
+        if given is None:
+            return None
+        if not isinstance(given, list) or not all(isinstance(entry, dict) for entry in given):
+            raise ProtocolError(INVALID_PARAMS, "Invalid parameters: filter: array of objects expected")
+        return given
+
+    # Target: looking
+
+    def _shown(self, info: Info) -> Info:
+        """``attached`` says whether this client is attached, not whether anybody is."""
+        return {**info, "attached": any(session.target == info["targetId"] for session in self.sessions.values())}
+
+    def _on_get_targets(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        chosen = self._filters(params)
+        if chosen is None:
+            chosen = session.discover
+        return [self._answer(request, {"targetInfos": [self._shown(info) for info in self._view.infos() if selects(chosen, info["type"])]})]
+
+    def _on_get_target_info(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        if params.get("targetId") not in (None, "") or not session.is_root:
+            info = self._target(params if params.get("targetId") else {"targetId": session.target})
+            return [self._answer(request, {"targetInfo": self._shown(info)})]
+        return [self._answer(request, {"targetInfo": self._browser_info()})]
+
+    def _browser_info(self) -> Info:
+        return {"targetId": self._view.browser_id, "type": "browser", "title": "", "url": "", "attached": True, "canAccessOpener": False}
+
+    def _on_set_discover(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        if not isinstance(params.get("discover"), bool):
+            raise ProtocolError(INVALID_PARAMS, "Invalid parameters: discover: bool value expected")
+        if not params["discover"]:
+            session.discover = None
+            return [self._answer(request)]
+        chosen = self._filters(params)
+        session.discover = DEFAULT_ATTACH if chosen is None else chosen
+        if selects(session.discover, "tab"):
+            return [Operation("discover_tabs", request.id, request.sessionId, {})]
+        return [*self.replay(request.sessionId), self._answer(request)]
+
+    def replay(self, session_id: str) -> Actions:
+        """``Target.targetCreated`` for everything that exists, when discovery is turned on."""
+        session = self.sessions.get(session_id)
+        if session is None or session.discover is None:
+            return []
+        shown = [self._browser_info()] if selects(session.discover, "browser") else []
+        shown += [self._shown(info) for info in self._view.infos() if selects(session.discover, info["type"])]
+        return [ToClient(wire.event("Target.targetCreated", {"targetInfo": info}, session_id)) for info in shown]
+
+    def target_event(self, name: str, info: Info, extra: Mapping[str, Any] | None = None) -> Actions:
+        """``Target.<name>`` (targetCreated, targetInfoChanged, targetDestroyed, targetCrashed) of a target of this client."""
+        actions: Actions = []
+        for session_id, session in self.sessions.items():
+            if session.discover is not None and selects(session.discover, info["type"]):
+                whole = name in ("targetCreated", "targetInfoChanged")
+                params = {"targetInfo": self._shown(info)} if whole else {"targetId": info["targetId"], **(extra or {})}
+                actions.append(ToClient(wire.event("Target." + name, params, session_id)))
+        return actions
+
+    def _on_get_contexts(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        return [self._answer(request, {"browserContextIds": [], "defaultBrowserContextId": self._view.context_id})]
+
+    def _on_devtools_target(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        self._target(params)
+        return [self._answer(request)]
+
+    # Target: attaching
+
+    def _on_attach(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        info = self._target(params)
+        if params.get("flatten") is not True:
+            raise ProtocolError(INVALID_PARAMS, "Only flatten protocol is supported: pass flatten: true")
+        return [self._forward(request, session, {"targetId": info["targetId"], "flatten": True})]
+
+    def _on_attach_browser(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        if not session.is_root:
+            raise ProtocolError(SERVER_ERROR, "Not allowed")
+        return [self._forward(request, session, {})]
+
+    def _on_detach(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        name = params.get("sessionId")
+        if not isinstance(name, str) or not name or name not in self.sessions:
+            raise ProtocolError(INVALID_PARAMS, "No session with given id")
+        return [self._forward(request, session, {"sessionId": name})]
+
+    def _on_root_auto_attach(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        if params.get("autoAttach") is not True:
+            session.attach = None
+            gone = list(session.attached.values())
+            session.attached.clear()
+            return [Operation("auto_detach", request.id, request.sessionId, {"sessions": gone})]
+        if params.get("flatten") is not True:
+            raise ProtocolError(INVALID_PARAMS, "Only flatten protocol is supported with browser level auto-attach")
+        given = self._filters(params)
+        chosen: list[Mapping[str, Any]] = DEFAULT_ATTACH if given is None else given
+        if selects(chosen, "tab") and selects(chosen, "page"):
+            raise ProtocolError(INVALID_PARAMS, 'Filter should not simultaneously allow "tab" and "page", page targets are attached via tab targets')
+        session.attach = chosen
+        return [Operation("auto_attach", request.id, request.sessionId, {})]
+
+    def _on_page_auto_attach(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        if params.get("autoAttach") and params.get("flatten") is not True:
+            raise ProtocolError(INVALID_PARAMS, "Only flatten protocol is supported: pass flatten: true")
+        chosen = self._filters(params)
+        params["filter"] = [*EXCLUDED_WORKERS, *(DEFAULT_ATTACH if chosen is None else chosen)]
+        return [self._forward(request, session, params)]
+
+    # Target: acting
+
+    def _on_create_target(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        context = params.get("browserContextId")
+        if context not in (None, "", self._view.context_id):
+            raise ProtocolError(SERVER_ERROR, f"Failed to find browser context with id {context}")
+        url = check_url(params.get("url", ""))
+        return [Operation("create_target", request.id, request.sessionId, {"url": url or "about:blank"})]
+
+    def _on_close_target(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        info = self._target(params)
+        return self._close(request, session, info, {"targetId": info["targetId"]})
+
+    def _on_close_page(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        info = self._view.visible(session.target)
+        if info is None:
+            raise ProtocolError(INVALID_PARAMS, wire.NO_TARGET)
+        return self._close(request, session, info, {})
+
+    def _close(self, request: Request, session: Session, info: Info, params: dict[str, Any]) -> Actions:
+        target = info["targetId"]
+        if info["type"] in ("page", "tab") and self._view.is_last_page(target):
+            self._view.closing(target)
+            upstream = {"method": request.method, "params": params, "upstream": session.upstream}
+            return [Operation("close_last", request.id, request.sessionId, upstream)]
+        self._view.closing(target)
+        return [self._forward(request, session, params)]
+
+    def _on_activate(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        info = self._target(params)
+        return self._select(request, session, info["targetId"], {"targetId": info["targetId"]})
+
+    def _on_bring_to_front(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        return self._select(request, session, session.target, {})
+
+    def _select(self, request: Request, session: Session, target: str, params: dict[str, Any]) -> Actions:
+        if not self._view.may_activate():
+            raise ProtocolError(SERVER_ERROR, "Tabs are being selected too often: a person may be using the window")
+        return [self._forward(request, session, params), Activated(target)]
+
+    # Browser
+
+    def _on_window_for_target(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        if session.is_root or params.get("targetId"):
+            return [self._forward(request, session, {"targetId": self._target(params)["targetId"]})]
+        return [self._forward(request, session, {})]
+
+    def _on_close_browser(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        return [self._answer(request), End("the client closed its browser")]
+
+    def _on_set_download_behavior(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        if params.get("behavior") not in ("deny", "allow", "allowAndName", "default"):
+            raise ProtocolError(INVALID_PARAMS, "Invalid parameters: behavior: deny, allow, allowAndName or default expected")
+        session.download_events = params.get("eventsEnabled") is True
+        return [self._answer(request)]
+
+    def download_event(self, name: str, params: Mapping[str, Any]) -> Actions:
+        """``Browser.<name>`` of a download that a tab of this client began."""
+        return [ToClient(wire.event("Browser." + name, params, key)) for key, session in self.sessions.items() if session.download_events]
+
+    def _on_cancel_download(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        guid = params.get("guid")
+        if not isinstance(guid, str) or not self._view.owns_download(guid):
+            raise ProtocolError(INVALID_PARAMS, "No download item found for the given GUID")
+        return [self._forward(request, session, {"guid": guid})]
+
+    def _on_grant(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        origin = params.get("origin")
+        if not isinstance(origin, str) or not origin.lower().startswith(("http://", "https://")):
+            raise ProtocolError(INVALID_PARAMS, "Permissions are granted for one http or https origin at a time: pass origin")
+        params.pop("browserContextId", None)
+        return [Operation("on_control", request.id, request.sessionId, {"method": request.method, "params": params})]
+
+    def _on_contents_size(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        metrics = {"width": params.get("width") or 0, "height": params.get("height") or 0, "deviceScaleFactor": 0, "mobile": False}
+        return [self._forward(request, session, metrics, "Emulation.setDeviceMetricsOverride")]
+
+    # Page
+
+    def _on_navigate(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        check_url(params.get("url"))
+        return [self._forward(request, session, params)]
+
+    def _on_history_entry(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        if not isinstance(params.get("entryId"), int):
+            raise ProtocolError(INVALID_PARAMS, "Invalid parameters: entryId: integer value expected")
+        return [Operation("history_entry", request.id, request.sessionId, {"entryId": params["entryId"]})]
+
+    def _on_load_resource(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        check_url(params.get("url"))
+        return [self._forward(request, session, params)]
+
+    def _on_continue_request(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        if params.get("url") is not None:
+            check_url(params["url"])
+        return [self._forward(request, session, params)]
+
+    def _on_file_input(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        params["files"] = self._files.check(params.get("files"))
+        return [self._forward(request, session, params)]
+
+    def _on_drag_event(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        data = params.get("data")
+        if isinstance(data, dict):
+            if data.get("files") is not None:
+                data["files"] = self._files.check(data["files"])
+            check_drag_items(data.get("items"))
+        return [self._forward(request, session, params)]
+
+    def _on_tracing_start(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        if not self._view.take_trace():
+            raise ProtocolError(SERVER_ERROR, "Tracing has already been started (possibly in another tab).")
+        return [self._forward(request, session, params)]
+
+    def _on_tracing_end(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        if not self._view.end_trace():
+            raise ProtocolError(SERVER_ERROR, "Tracing is not started")
+        return [self._forward(request, session, params)]
+
+    def _on_ok(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        return [self._answer(request)]
+
+    # -- browser to client
+
+    def from_browser(self, raw: bytes, upstream: str) -> Actions:
+        """What to do about a message of the browser on a session of this client; ``upstream`` is its `wire.session_of`."""
+        at_root = upstream == self._root
+        if raw[:18] == b'{"method":"Target.':
+            return self._target_message(raw, "" if at_root else upstream)
+        if at_root:
+            return [ToClient(wire.without_session(raw))] if raw[:6] == b'{"id":' else []
+        session = self.sessions.get(upstream)
+        if session is None or (session.is_root and raw[:6] != b'{"id":'):
+            return []
+        return [ToClient(raw)]
+
+    def _target_message(self, raw: bytes, session_id: str) -> Actions:
+        try:
+            message = wire.decode(raw)
+            name, params = message["method"], message["params"]
+            if name == "Target.attachedToTarget":
+                return self._attached(raw, session_id, params)
+            if name == "Target.detachedFromTarget":
+                return self._detached(raw, session_id, params["sessionId"])
+        except (msgspec.DecodeError, KeyError, TypeError):
+            return []
+        return []
+
+    def _attached(self, raw: bytes, session_id: str, params: dict[str, Any]) -> Actions:
+        child, info = params["sessionId"], params["targetInfo"]
+        parent = self.sessions.get(session_id)
+        if parent is None:
+            return []
+        is_browser = info["type"] == "browser"
+        if not is_browser and not self._belongs(info, parent):
+            return self._refuse(child, parent, bool(params.get("waitingForDebugger")))
+        self.sessions[child] = Session(child, is_root=is_browser, target=info["targetId"], parent=session_id)
+        data = raw if session_id else wire.without_session(raw)
+        return [Adopt(child, info["targetId"]), ToClient(data)]
+
+    def _belongs(self, info: Info, parent: Session) -> bool:
+        """Own targets, and the frames and workers that an own tab's auto-attach brings before the model knows them."""
+        if self._view.visible(info["targetId"]) is not None:
+            return True
+        return info["type"] in ("iframe", "worker", "auction_worklet", "worklet", "shared_storage_worklet") and not parent.is_root
+
+    def _refuse(self, child: str, parent: Session, waiting: bool) -> Actions:
+        """Let go of a session that is not for this client, without leaving its target paused."""
+        actions: Actions = []
+        if waiting:
+            actions.append(ToBrowser(wire.call(wire.IGNORED, "Runtime.runIfWaitingForDebugger", b"{}", child)))
+        actions.append(ToBrowser(wire.call(wire.IGNORED, "Target.detachFromTarget", wire.encode({"sessionId": child}), parent.upstream)))
+        return actions
+
+    def _detached(self, raw: bytes, session_id: str, child: str) -> Actions:
+        if child not in self.sessions or not child:
+            return []
+        actions: Actions = [Drop(gone) for gone in self._forget(child)]
+        actions.append(ToClient(raw if session_id else wire.without_session(raw)))
+        return actions
+
+    def _forget(self, session_id: str) -> list[str]:
+        gone = [session_id]
+        for name, session in list(self.sessions.items()):
+            if session.parent == session_id and name:
+                gone += self._forget(name)
+        session = self.sessions.pop(session_id)
+        parent = self.sessions.get(session.parent or "")
+        if parent is not None and parent.attached.get(session.target) == session_id:
+            del parent.attached[session.target]
+        return gone

@@ -1,0 +1,84 @@
+"""What a client may make the browser open: addresses by scheme, files by folder.
+
+`file:` and `chrome:` addresses reach other projects' profiles and the browser's controls, and a file
+input hands any file to the page's script, so both are allow-lists.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from .wire import INVALID_PARAMS, SERVER_ERROR, ProtocolError
+
+_STRIPPED = "".join(chr(code) for code in range(33))
+_REMOVED = str.maketrans("", "", "\t\r\n")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
+_OPEN_SCHEMES = frozenset({"http", "https", "data"})
+_BLANK = re.compile(r"about:(blank|srcdoc)([?#].*)?", re.IGNORECASE | re.DOTALL)
+_BLOB = re.compile(r"blob:(https?://|null/)", re.IGNORECASE)
+
+
+def refused(url: str) -> str | None:
+    """Why ``url`` must not be opened, or None when it may.
+
+    The address is read as Chromium reads it: blanks and control characters around it and tabs and
+    line ends inside it do not count.
+    """
+    plain = url.strip(_STRIPPED).translate(_REMOVED)
+    if not plain:
+        return None
+    found = _SCHEME.match(plain)
+    if found is None:
+        return "an address must be absolute"
+    scheme = found.group(1).lower()
+    if scheme in _OPEN_SCHEMES or (scheme == "about" and _BLANK.fullmatch(plain)) or (scheme == "blob" and _BLOB.match(plain)):
+        return None
+    return f"{scheme}: addresses are not allowed; use http, https, data or about:blank"
+
+
+def check_url(value: Any, name: str = "url") -> str:
+    """``value`` as an address that may be opened. Raises `ProtocolError`."""
+    if not isinstance(value, str):
+        raise ProtocolError(INVALID_PARAMS, f"Invalid parameters: {name}: string value expected")
+    reason = refused(value)
+    if reason is not None:
+        raise ProtocolError(SERVER_ERROR, f"Cannot open the address: {reason}")
+    return value
+
+
+class FileGuard:
+    """Confines the files that a client names to some folders."""
+
+    def __init__(self, roots: Iterable[Path]) -> None:
+        self._roots = tuple(roots)
+
+    def check(self, values: Any) -> list[str]:
+        """``values`` as real paths of regular files below one of the folders, links resolved.
+
+        Raises `ProtocolError`, with one text whether a file outside exists or not.
+        """
+        if not isinstance(values, Sequence) or isinstance(values, str):
+            raise ProtocolError(INVALID_PARAMS, "Invalid parameters: files: array expected")
+        return [self._one(value) for value in values]
+
+    def _one(self, value: Any) -> str:
+        if not isinstance(value, str) or not value or "\0" in value:
+            raise ProtocolError(INVALID_PARAMS, "Invalid parameters: files: string value expected")
+        real = os.path.realpath(value)
+        inside = any(real.startswith(os.path.realpath(root) + os.sep) for root in self._roots)
+        if not inside or not os.path.isfile(real):
+            raise ProtocolError(SERVER_ERROR, f"File is not below the project's uploads or downloads: {value}")
+        return real
+
+
+def check_drag_items(items: Any) -> None:
+    """Refuses a dropped address that may not be opened. Raises `ProtocolError`."""
+    for item in items if isinstance(items, list) else []:
+        if isinstance(item, dict) and str(item.get("mimeType", "")).lower() in {"text/uri-list", "text/x-moz-url", "url"}:
+            for line in str(item.get("data", "")).splitlines():
+                if line.strip() and not line.startswith("#") and _SCHEME.match(line.strip()):
+                    check_url(line, "data")
