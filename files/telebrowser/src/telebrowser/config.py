@@ -53,7 +53,9 @@ class Setting(NamedTuple):
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("TELEBROWSER_URL", "str", None, "Address of the gateway; else the first line of ~/.config/telebrowser/url, else http://127.0.0.1:5858.", (LAUNCHER,)),
+    Setting(
+        "TELEBROWSER_URL", "str", None, "Address of the gateway; else the first line of ~/.config/telebrowser/url, else http://127.0.0.1:5858.", (LAUNCHER,)
+    ),
     Setting("TELEBROWSER_PROJECT", "str", None, "Project to use instead of the one that the working directory names.", (LAUNCHER,)),
     Setting("TELEBROWSER_SECRET", "str", None, "Secret from which tokens are derived; else the file ~/.config/telebrowser/secret.", (LAUNCHER,)),
     Setting("TELEBROWSER_CONFIG_DIR", "path", "~/.config/telebrowser", "Folder of the launcher's url, secret and tokens.", (LAUNCHER,)),
@@ -62,7 +64,16 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TELEBROWSER_DATA", "path", "~/.local/share/telebrowser", "Data directory: profiles, downloads, uploads, run files, audit.", (GATEWAY, SUPERVISOR)),
     Setting("TELEBROWSER_SECRETS_DIR", "path", "~/.config/telebrowser", "Folder with the file `secret` and, after a rotation, `secret.previous`.", (GATEWAY,)),
     Setting("TELEBROWSER_SECRET_GRACE", "int", 86400, "Seconds for which the previous secret is still accepted after a rotation.", (GATEWAY,), 0, 2592000),
-    Setting("TELEBROWSER_IDLE_MINUTES", "int", 30, "Minutes without use after which a browser is stopped; 0 never stops it.", (GATEWAY,), 0, 10080, alias="IDLE_MINUTES"),
+    Setting(
+        "TELEBROWSER_IDLE_MINUTES",
+        "int",
+        30,
+        "Minutes without use after which a browser is stopped; 0 never stops it.",
+        (GATEWAY,),
+        0,
+        10080,
+        alias="IDLE_MINUTES",
+    ),
     Setting("TELEBROWSER_SESSION_GRACE", "int", 30, "Seconds after a session's last connection closes until its tabs are closed.", (GATEWAY,), 0, 3600),
     Setting("TELEBROWSER_VIEW_URL", "str", None, "Address of the view for people, named in answers.", (GATEWAY,)),
     Setting("TELEBROWSER_TRUSTED_PROXIES", "list", (), "Addresses or networks, by commas, whose X-Forwarded-* headers are believed.", (GATEWAY,)),
@@ -71,12 +82,28 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TELEBROWSER_BROWSER_USER", "str", None, "Unprivileged user as whom browsers run when the supervisor is root.", (SUPERVISOR,)),
     Setting("TELEBROWSER_DISPLAY", "choice", "xvfb", "Display backend.", (SUPERVISOR,), choices=("xvfb",)),
     Setting("TELEBROWSER_SCREEN", "str", "1600x900", "Size of the display, WIDTHxHEIGHT.", (SUPERVISOR,)),
-    Setting("CHROMIUM_PATH", "path", None, "Chromium binary; else chromium-browser, chromium, google-chrome or google-chrome-stable in /usr/bin.", (SUPERVISOR, ENGINE)),
+    Setting(
+        "CHROMIUM_PATH",
+        "path",
+        None,
+        "Chromium binary; else chromium-browser, chromium, google-chrome or google-chrome-stable in /usr/bin.",
+        (SUPERVISOR, ENGINE),
+    ),
     Setting("OUTPUT_DIR", "path", "./screenshots", "Folder for screenshots in standalone mode; must be writable.", (ENGINE,)),
     Setting("QUEUE_LIMIT", "int", 8, "Calls that may wait for a tab's operation lock.", (GATEWAY, ENGINE), 1, 64),
     Setting("MAX_TIMEOUT_MS", "int", 120000, "Upper bound of every timeout_ms.", (GATEWAY, ENGINE), 1000, 3600000),
-    Setting("TOOL_TIMEOUT_MS", "int", 10000, "Default timeout_ms of every tool but navigate (30000) and wait_for (15000); at most MAX_TIMEOUT_MS.", (GATEWAY, ENGINE), 100, 3600000),
-    Setting("IDLE_SHUTDOWN_MS", "int", 300000, "Milliseconds without a call after which the standalone browser stops; 0 never stops it.", (ENGINE,), 0, 86400000),
+    Setting(
+        "TOOL_TIMEOUT_MS",
+        "int",
+        10000,
+        "Default timeout_ms of every tool but navigate (30000) and wait_for (15000); at most MAX_TIMEOUT_MS.",
+        (GATEWAY, ENGINE),
+        100,
+        3600000,
+    ),
+    Setting(
+        "IDLE_SHUTDOWN_MS", "int", 300000, "Milliseconds without a call after which the standalone browser stops; 0 never stops it.", (ENGINE,), 0, 86400000
+    ),
     Setting("MAX_TEXT_LENGTH", "int", 1000000, "Characters of text in one answer.", (GATEWAY, ENGINE), 100, 100000000),
     Setting("MAX_IMAGE_BYTES", "int", 10000000, "Bytes of one image returned inline; a larger one is only saved.", (GATEWAY, ENGINE), 1000, 100000000),
     Setting("ALLOW_PRIVATE_NETWORKS", "bool", False, "Allow private address ranges in standalone mode.", (ENGINE,)),
@@ -181,6 +208,21 @@ def from_command_line(arguments: Sequence[str], *parts: str, environ: Mapping[st
                 raise ExitError(EXIT_USAGE, f"option {word} needs a value")
         options[setting.field] = value
     return load(*parts, environ=environ, options=options)
+
+
+def to_environ(settings: Settings, *parts: str) -> dict[str, str]:
+    """The variables from which a program of ``parts`` reads these very values; an unset one is empty, which counts as unset."""
+    return {
+        setting.name: _text(getattr(settings, setting.field)) for setting in SETTINGS if set(parts) & set(setting.parts) and setting.field in settings.as_dict()
+    }
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _value(setting: Setting, environ: Mapping[str, str], options: Mapping[str, str]) -> Any:

@@ -17,7 +17,7 @@ from .. import config
 from ..datadir import DataDir
 from ..errors import EXIT_CONFIG, EXIT_FAILED, EXIT_OK, ExitError, TelebrowserError
 from ..processes import remove_pid_file, write_pid_file
-from .core import Supervisor, fault_line
+from .core import Supervisor
 
 NAME = "supervisor"
 
@@ -43,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"telebrowser supervisor: {error.message}", file=sys.stderr)
         return EXIT_FAILED
     except OSError as error:
-        print(f"telebrowser supervisor: {fault_line(error)}", file=sys.stderr)
+        where = f": {error.filename}" if error.filename else ""
+        print(f"telebrowser supervisor: {error.strerror or error}{where}", file=sys.stderr)
         return EXIT_FAILED
     return EXIT_OK
 

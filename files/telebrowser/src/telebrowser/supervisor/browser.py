@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import signal
@@ -14,6 +13,7 @@ from typing import Any
 
 from ..datadir import is_disk_full
 from ..errors import TelebrowserError
+from ..logs import open_log, rotate
 from ..processes import group_members, kill_group
 from . import chromium, ladder
 from .children import Child, Children
@@ -25,7 +25,6 @@ log = logging.getLogger(__name__)
 READY_SECONDS = 20.0
 GROUP_SECONDS = 3.0
 MAX_LOG_BYTES = 1 << 20
-KEPT_LOG_BYTES = 256 << 10
 
 
 class Browser:
@@ -41,13 +40,13 @@ class Browser:
         self._profile = profile
         self._child = child
         self._log_path = log_path
-        self.ask_gateway: Callable[[str], bool] = _nobody
+        self.ask_gateway: Callable[[], bool] = _nobody
 
     @classmethod
     def launch(cls, profile: Profile, program: str, sandbox: chromium.Sandbox, display: Mapping[str, str], children: Children, log_path: Path) -> Browser:
         """Start the process. Raises `TelebrowserError` BROWSER_UNAVAILABLE or DISK_FULL."""
         try:
-            errors = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            errors = open_log(log_path)
         except OSError as error:
             raise start_error(error) from None
         pipe = Pipe()
@@ -102,7 +101,7 @@ class Browser:
     def ask(self) -> bool:
         """Have it asked to close: by the gateway, which is the one writer while it is there, else by us."""
         self.asked = True
-        return self.ask_gateway(self.project) or self.pipe.close_browser()
+        return self.ask_gateway() or self.pipe.close_browser()
 
     def interrupt(self) -> None:
         self._child.signal(signal.SIGINT)
@@ -132,21 +131,8 @@ class Browser:
         return {"project": self.project, "pid": self.pid, "started_at": self.started_at, "window": f"[{self.project}]"}
 
     def cap_log(self) -> None:
-        """Keep the end of its log when it has grown too large."""
-        cap_log(self._log_path)
-
-
-def cap_log(path: Path) -> None:
-    """Cut a log that another process appends to down to its last `KEPT_LOG_BYTES` once it exceeds `MAX_LOG_BYTES`."""
-    with contextlib.suppress(OSError):
-        if path.stat().st_size <= MAX_LOG_BYTES:
-            return
-        with open(path, "r+b") as file:
-            file.seek(-KEPT_LOG_BYTES, os.SEEK_END)
-            rest = file.read()
-            file.seek(0)
-            file.truncate()
-            file.write(rest[rest.find(b"\n") + 1 :])
+        """Move its log aside when it has grown too large."""
+        rotate(self._log_path, MAX_LOG_BYTES)
 
 
 def start_error(error: OSError) -> TelebrowserError:
@@ -157,5 +143,5 @@ def start_error(error: OSError) -> TelebrowserError:
     return TelebrowserError("BROWSER_UNAVAILABLE", f"Chromium cannot be started: {text}")
 
 
-def _nobody(project: str) -> bool:
+def _nobody() -> bool:
     return False

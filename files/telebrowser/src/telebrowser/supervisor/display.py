@@ -16,6 +16,7 @@ from ..datadir import DataDir, read_json, write_atomic, write_json
 from ..errors import EXIT_FAILED, ConfigError, ExitError
 from ..processes import is_running, kill_group, signal_process
 from .children import Child, Children, resolve
+from .ladder import wait_for_end
 from .profile import Profile
 from .x11 import XError, authority, connect
 
@@ -113,7 +114,7 @@ class XvfbDisplay:
         for name, path in programs.items():
             if path is None:
                 raise ExitError(EXIT_FAILED, f"{name} is not installed; on Debian: apt-get install xvfb openbox")
-        clear_remains(self._data)
+        await clear_remains(self._data)
         write_atomic(self._authority, authority(self._cookie))
         write_atomic(self._config, OPENBOX_CONFIG.encode())
         self.name = await self._start_server(str(programs["Xvfb"]))
@@ -215,14 +216,15 @@ class XvfbDisplay:
                     await client.activate(window)
 
 
-def clear_remains(data: DataDir) -> None:
+async def clear_remains(data: DataDir) -> None:
     """End the X server that a supervisor left behind when it was killed. Only after its browsers have ended."""
     record = data.run / "display.json"
     value = read_json(record) or {}
     pid, start = value.get("pid"), value.get("start")
     if isinstance(pid, int) and isinstance(start, int) and is_running(pid, start):
         log.warning("ending the X server of a former supervisor, pid %d", pid)
-        signal_process(pid, start, signal.SIGTERM)
+        if signal_process(pid, start, signal.SIGTERM) and not await wait_for_end(pid, start, STOP_DEADLINE) and kill_group(pid):
+            await wait_for_end(pid, start, STOP_DEADLINE)
     with contextlib.suppress(OSError):
         record.unlink()
 

@@ -15,8 +15,16 @@ log = logging.getLogger(__name__)
 
 async def end_all(data: DataDir) -> None:
     """Wait for, then end, the browsers of a former supervisor in every project. They close by themselves once both pipe ends are gone."""
-    names = [path.name for path in data.projects.iterdir() if PROJECT_NAME.fullmatch(path.name)]
-    await asyncio.gather(*(_end_ours(Profile(data, name, None)) for name in names))
+    await asyncio.gather(*(_end_ours(profile) for profile in _profiles(data)))
+
+
+def find_all(data: DataDir) -> list[int]:
+    """The pids of browsers of any supervisor that are alive in the data directory."""
+    return [process.pid for profile in _profiles(data) for process in profile.holders() if profile.is_ours(process)]
+
+
+def _profiles(data: DataDir) -> list[Profile]:
+    return [Profile(data, path.name, None) for path in data.projects.iterdir() if PROJECT_NAME.fullmatch(path.name)]
 
 
 async def _end_ours(profile: Profile) -> None:

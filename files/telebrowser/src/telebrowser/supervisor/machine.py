@@ -1,0 +1,114 @@
+"""What all browsers of a supervisor share: the user they run as, the program, its sandbox, and the display."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import AsyncIterator
+
+from ..config import Settings
+from ..datadir import DataDir
+from ..errors import ExitError, TelebrowserError
+from . import chromium
+from .children import Children, Identity
+from .display import Display, make_display
+from .profile import Profile, check_reachable, find_identity
+
+log = logging.getLogger(__name__)
+
+DISPLAY_SECONDS = 15.0
+DISPLAY_RETRY_SECONDS = 5.0
+
+
+class Machine:
+    """`examine` once, then `with_display` around all use of the display."""
+
+    def __init__(self, settings: Settings, data: DataDir) -> None:
+        self.data = data
+        self.children = Children()
+        self.display: Display = make_display(data, self.children, settings.display, settings.screen)
+        self.identity: Identity | None = find_identity(settings.browser_user) if settings.browser_user else None
+        self.sandbox = chromium.Sandbox(True, None)
+        self.chromium: dict[str, str | None] = {"path": None, "version": None}
+        self.warnings: list[str] = []
+        self._configured = settings.chromium_path
+        self._display_up = asyncio.Event()
+        self._display_error = ""
+
+    def examine(self) -> None:
+        """Look at users, Chromium and sandbox. Raises `ConfigError` when the configured user cannot be used."""
+        if self.identity is not None and os.geteuid() != 0:
+            if os.geteuid() != self.identity.uid:
+                self.warnings.append(f"TELEBROWSER_BROWSER_USER is ignored: only root can start browsers as {self.identity.name}")
+            self.identity = None
+        if self.identity is not None:
+            check_reachable(self.data.root, self.identity)
+        try:
+            path = self.program()
+            self.sandbox = chromium.choose_sandbox(path, self.identity)
+            self.chromium = {"path": path, "version": chromium.read_version(path)}
+        except TelebrowserError as error:
+            # Each start tries again and reports it; until then there is nobody to tell.
+            self.warnings.append(error.message)
+        if self.sandbox.warning:
+            self.warnings.append(self.sandbox.warning)
+        for warning in self.warnings:
+            log.warning("%s", warning)
+
+    def program(self) -> str:
+        """The Chromium to start. Raises `TelebrowserError` BROWSER_UNAVAILABLE."""
+        return chromium.find_program(self._configured)
+
+    def profile(self, project: str) -> Profile:
+        """The folders of a project."""
+        return Profile(self.data, project, self.identity)
+
+    @contextlib.asynccontextmanager
+    async def with_display(self) -> AsyncIterator[None]:
+        """Have the display, brought back whenever it is lost, until the block ends. Raises `ExitError` when it does not start at all."""
+        await self.display.start()
+        self._display_up.set()
+        keeper = asyncio.create_task(self._keep_display())
+        try:
+            yield
+        finally:
+            keeper.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await keeper
+            await self.display.stop()
+
+    @property
+    def display_lost(self) -> bool:
+        """Whether the display is gone just now, and every browser with it."""
+        return not self._display_up.is_set()
+
+    async def wait_display(self) -> None:
+        """Wait for the display. Raises `TelebrowserError` BROWSER_UNAVAILABLE when it does not come back."""
+        try:
+            async with asyncio.timeout(DISPLAY_SECONDS):
+                await self._display_up.wait()
+        except TimeoutError:
+            raise TelebrowserError("BROWSER_UNAVAILABLE", f"the display does not start: {self._display_error}") from None
+
+    async def _keep_display(self) -> None:
+        while True:
+            reason = await self.display.wait_lost()
+            self._display_up.clear()
+            log.error("the display was lost: %s", reason)
+            await self.display.stop()
+            await self._bring_back()
+
+    async def _bring_back(self) -> None:
+        while True:
+            try:
+                await self.display.start()
+            except (ExitError, OSError) as error:
+                self._display_error = str(error)
+                log.error("the display does not start: %s", error)
+                await asyncio.sleep(DISPLAY_RETRY_SECONDS)
+            else:
+                self._display_up.set()
+                log.info("the display is back: %s", self.display.name)
+                return
