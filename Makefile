@@ -2,11 +2,11 @@
 
 SHELL := /bin/bash
 VENV := .venv/bin
-SOURCES := files/telebrowser/src tests
+SOURCES := files/telebrowser/src tests scripts
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run down packages venv venv-dev test unit lint format lock bench clean
+.PHONY: help run down packages venv venv-dev test unit lint format docs lock bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -42,6 +42,9 @@ lint: venv-dev ## ruff, ruff format and mypy --strict
 format: venv-dev ## Let ruff format and fix the sources
 	@$(VENV)/ruff format $(SOURCES)
 	@$(VENV)/ruff check --fix $(SOURCES)
+
+docs: venv-dev ## Write the parts of docs/ that come from the code
+	@$(VENV)/python scripts/docs.py
 
 lock: ## Write the hashed locks anew from files/telebrowser/pyproject.toml (needs uv)
 	@scripts/lock.sh

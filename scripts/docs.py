@@ -11,10 +11,13 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from telebrowser import config, errors
+from telebrowser.cli import common
 from telebrowser.cli.main import VERBS
-from telebrowser.cli.options import Verb
+from telebrowser.cli.options import Option, Verb
+from telebrowser.mcp.tools import TOOLS, ToolDefinition
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PART = re.compile(r"(<!-- from the code: (\w+) -->\n).*?(<!-- end -->)", re.S)
@@ -54,19 +57,27 @@ def _range(setting: config.Setting) -> str:
     return {"list": "by commas", "path": "a path"}.get(setting.kind, "text")
 
 
+COMMON = (common.PROJECT, common.URL, common.CONFIG_DIR, common.JSON)
+
+
 def verbs() -> str:
-    """Every verb with its own options; those of `up` are the settings, and are not repeated."""
-    known = {setting.option for setting in config.SETTINGS}
+    """Every verb with its own options; common ones and settings are not repeated."""
+    known, names = {setting.option for setting in config.SETTINGS}, {option.name for option in COMMON}
     rows = []
     for name in VERBS:
         verb: Verb = importlib.import_module(f"telebrowser.cli.{name}").VERB
-        options = [f"`--{option.name}{' ' + option.value if option.value else ''}`: {option.help}" for option in verb.options]
-        if name in ("up", "down"):
-            options = [text for text, option in zip(options, verb.options, strict=True) if f"--{option.name}" not in known]
-            options.append("every setting of gateway and supervisor as an option" if name == "up" else "`--data VALUE`")
+        shared = [f"`--{option.name}`" for option in verb.options if option.name in names]
+        stack = [f"`--{option.name}`" for option in verb.options if option.name not in names and f"--{option.name}" in known]
+        shared += stack if len(stack) <= 1 else ["settings of the stack"]
+        options = [_option(option) for option in verb.options if option.name not in names and f"--{option.name}" not in known]
         words = f" {verb.words}" if verb.words else ""
-        rows.append((f"`telebrowser {name}{words}`", verb.summary, "<br>".join(options)))
-    return table(("verb", "what it does", "options"), rows)
+        rows.append((f"`telebrowser {name}{words}`", verb.summary, "<br>".join(options), ", ".join(shared)))
+    meaning = "; ".join(_option(option) for option in COMMON)
+    return table(("verb", "what it does", "options of its own", "common options"), rows) + f"\n\nCommon options: {meaning}."
+
+
+def _option(option: Option) -> str:
+    return f"`--{option.name}{' ' + option.value if option.value else ''}`: {option.help}"
 
 
 def exits() -> str:
@@ -79,7 +90,31 @@ def codes() -> str:
     return table(("code", "meaning", "what to do", "HTTP"), [(f"`{name}`", row.meaning, row.hint, str(row.status)) for name, row in errors.CODES.items()])
 
 
-PARTS: dict[str, Callable[[], str]] = {"settings": settings, "verbs": verbs, "exits": exits, "codes": codes}
+def tools() -> str:
+    """Every tool with its description and parameters."""
+    return "\n\n".join(_tool(tool) for tool in TOOLS)
+
+
+def _tool(tool: ToolDefinition) -> str:
+    rows = [
+        (f"`{name}`" + (" (required)" if name in tool.required else ""), _values(schema), schema.get("description", ""))
+        for name, schema in tool.properties.items()
+    ]
+    kind = "reads only" if tool.read_only else "changes the page"
+    return "\n".join([f"### {tool.name}", "", f"{tool.description} ({kind})", "", table(("parameter", "values", "meaning"), rows)])
+
+
+def _values(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
+    if "minimum" in schema and "maximum" in schema:
+        return f"{schema['minimum']} to {schema['maximum']}"
+    if "minimum" in schema:
+        return f"{schema['type']}, at least {schema['minimum']}"
+    return str(schema.get("type", ""))
+
+
+PARTS: dict[str, Callable[[], str]] = {"settings": settings, "verbs": verbs, "exits": exits, "codes": codes, "tools": tools}
 
 
 def renewed(text: str) -> str:
