@@ -1,0 +1,151 @@
+"""One tool call from start to answer: validate, run within its deadline, turn every fault into its error."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from mcp.types import CallToolResult, ImageContent, TextContent
+
+from ..cdp.connection import CdpError, ConnectionLost, SessionGone
+from ..errors import TelebrowserError
+from ..page import evaluate, keyboard, navigate, pointer, reading, screenshot, snapshot, tabs
+from ..page.document import DocumentGone, ScriptFailed
+from ..page.engine import Engine
+from ..page.tab import Tab
+from .tools import BY_NAME, ToolDefinition
+from .validate import validated
+
+log = logging.getLogger("telebrowser.engine")
+
+Content = list[TextContent | ImageContent]
+
+
+class Calls:
+    """Runs the tools of one session."""
+
+    def __init__(self, engine: Engine, *, evaluate_on: bool) -> None:
+        self._engine = engine
+        self._evaluate_on = evaluate_on
+
+    async def run(self, name: str, arguments: dict[str, Any] | None) -> CallToolResult:
+        """The result of one call; never raises but for cancellation."""
+        self._engine.provider.activity()
+        began = time.monotonic()
+        try:
+            content = await self._run(name, arguments)
+            return CallToolResult(content=content, is_error=False)
+        except TelebrowserError as error:
+            log.info("%s failed with %s after %d ms", name, error.code, (time.monotonic() - began) * 1000)
+            return CallToolResult(content=[TextContent(type="text", text=error.text() + self._notes_text())], is_error=True)
+        finally:
+            self._engine.provider.activity()
+
+    async def _run(self, name: str, arguments: dict[str, Any] | None) -> Content:
+        tool = BY_NAME.get(name)
+        if tool is None:
+            raise TelebrowserError("INVALID_ARGS", f"There is no tool {name[:80]!r}", f"The tools are {', '.join(BY_NAME)}.")
+        if name == "browser_evaluate" and not self._evaluate_on:
+            raise TelebrowserError("EVAL_DISABLED", "browser_evaluate is turned off here")
+        args = validated(tool, arguments)
+        milliseconds = self._deadline_ms(tool, args)
+        deadline = time.monotonic() + milliseconds / 1000
+        try:
+            async with asyncio.timeout(milliseconds / 1000):
+                return await self._dispatch(tool, args, deadline)
+        except TimeoutError:
+            raise await self._timed_out(tool, args, milliseconds) from None
+        except (DocumentGone, SessionGone):
+            tab = self._engine.current
+            if tab is not None and tab.crashed:
+                raise TelebrowserError("BROWSER_CRASHED", f"The page of tab {tab.name} crashed", "Navigate the tab again to reload it.") from None
+            raise TelebrowserError("TAB_CLOSED" if tab is None or tab.closed else "REF_STALE", "The page was replaced while it was used", "Take a new snapshot and call again.") from None
+        except ConnectionLost as error:
+            raise TelebrowserError("BROWSER_CRASHED", f"The browser went away during the call: {error}") from None
+        except ScriptFailed as error:
+            raise TelebrowserError("INTERNAL", f"The page-side part of {name} failed: {error}") from None
+        except CdpError as error:
+            raise TelebrowserError("INTERNAL", f"The browser refused a step of {name}: {error}") from None
+
+    def _deadline_ms(self, tool: ToolDefinition, args: dict[str, Any]) -> int:
+        settings = self._engine.settings
+        most: int = settings.max_timeout_ms
+        asked = args.get("timeout_ms", tool.default_ms or settings.tool_timeout_ms)
+        return int(min(most, asked))
+
+    async def _dispatch(self, tool: ToolDefinition, args: dict[str, Any], deadline: float) -> Content:
+        engine = self._engine
+        if tool.name == "browser_tabs":
+            return self._json(await tabs.tabs(engine, args, deadline))
+        tab = await engine.tab(args.get("tab"), max(0.1, deadline - time.monotonic()))
+        if tool.name == "browser_screenshot":
+            shot = await screenshot.screenshot(engine, tab, args, deadline)
+            picture = [ImageContent(type="image", data=base64.b64encode(shot.data).decode(), mime_type=shot.mime)] if shot.data else []
+            return [*self._json(shot.told, tab), *picture]
+        if tool.name == "browser_snapshot" and args.get("format", "outline") == "outline":
+            text = await snapshot.outline(engine, tab, args, deadline)
+            return [TextContent(type="text", text=self._notes_text() + text)]
+        handler = HANDLERS[tool.name]
+        return self._json(await handler(engine, tab, args, deadline), tab)
+
+    def _json(self, answer: dict[str, Any], tab: Tab | None = None) -> Content:
+        notes = self._notes()
+        if notes:
+            answer = {**answer, "since_last_call": notes}
+        return [TextContent(type="text", text=json.dumps(answer, ensure_ascii=False))]
+
+    def _notes(self) -> list[dict[str, Any]]:
+        """What happened in any tab that no answer has told yet."""
+        return [{"tab": tab.name, **note} for tab in self._engine.tabs.values() for note in tab.pending_notes()]
+
+    def _notes_text(self) -> str:
+        notes = self._notes()
+        return "".join(f"\n! {json.dumps(note, ensure_ascii=False)}" for note in notes).lstrip("\n") + ("\n" if notes else "") if notes else ""
+
+    async def _timed_out(self, tool: ToolDefinition, args: dict[str, Any], milliseconds: int) -> TelebrowserError:
+        """Say what was waited for, and whether the page answers at all."""
+        engine = self._engine
+        tab = engine.current if args.get("tab") is None else next((each for each in engine.tabs.values() if each.name == args["tab"]), None)
+        if tab is not None and not tab.closed and not tab.crashed and not await tab.respond(0.2):
+            return TelebrowserError(
+                "TIMEOUT",
+                f"{tool.name}: the page of tab {tab.name} did not respond within {milliseconds} ms; its script is busy or it hangs",
+                "Navigate the tab to recover it, or work in another tab.",
+            )
+        return TelebrowserError("TIMEOUT", f"{tool.name} did not finish within {milliseconds} ms")
+
+
+Handler = Callable[[Engine, Tab, dict[str, Any], float], Awaitable[dict[str, Any]]]
+
+
+async def _console(engine: Engine, tab: Tab, args: dict[str, Any], deadline: float) -> dict[str, Any]:
+    return reading.get_console(tab, args, engine.settings.max_text_length)
+
+
+async def _wait_for(engine: Engine, tab: Tab, args: dict[str, Any], deadline: float) -> dict[str, Any]:
+    return await reading.wait_for(tab, args, deadline)
+
+
+async def _dialog(engine: Engine, tab: Tab, args: dict[str, Any], deadline: float) -> dict[str, Any]:
+    accept = args["action"] == "accept"
+    tab.dialog_plan = (accept, args.get("text", ""))
+    return {"armed": args["action"], "tab": tab.name, "note": f"the next dialog of this tab will be {'accepted' if accept else 'dismissed'}"}
+
+
+HANDLERS: dict[str, Handler] = {
+    "browser_navigate": navigate.navigate,
+    "browser_snapshot": snapshot.elements,
+    "browser_click": pointer.click,
+    "browser_type": keyboard.type_text,
+    "browser_wait_for": _wait_for,
+    "browser_get_text": reading.get_text,
+    "browser_scroll": reading.scroll,
+    "browser_get_console": _console,
+    "browser_dialog": _dialog,
+    "browser_evaluate": evaluate.evaluate,
+}

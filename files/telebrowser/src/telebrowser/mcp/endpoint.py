@@ -1,0 +1,109 @@
+"""The MCP server of one session, over any stream of JSON-RPC texts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import pydantic
+from mcp.server import Server
+from mcp.shared.message import SessionMessage
+from mcp.types import CallToolRequestParams, CallToolResult, JSONRPCMessage, ListToolsResult, PaginatedRequestParams, Tool, ToolAnnotations
+
+from .. import __version__
+from ..config import Settings
+from ..page.engine import Engine
+from ..page.provider import BrowserProvider
+from .calls import Calls
+from .tools import TOOLS, ToolDefinition
+
+log = logging.getLogger("telebrowser.mcp")
+
+Receive = Callable[[], Awaitable[str | None]]
+Send = Callable[[str], Awaitable[None]]
+
+INSTRUCTIONS = (
+    "A real Chromium with this project's logins; you see only your own tabs. Take browser_snapshot, act on its refs, and read each answer: it tells what the action really did. "
+    "Prefer browser_snapshot with scope over whole pages, and browser_wait_for over repeated snapshots."
+)
+
+_MESSAGE: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(JSONRPCMessage)
+
+
+class Endpoint:
+    """The tools of one session. Several connections may be served after one another, or at once: the tabs stay."""
+
+    def __init__(self, provider: BrowserProvider, settings: Settings, *, evaluate: bool, allow_private: bool) -> None:
+        self.engine = Engine(provider, settings, allow_private=allow_private)
+        self._calls = Calls(self.engine, evaluate_on=evaluate)
+        self._tools = [wire_tool(tool) for tool in TOOLS if evaluate or tool.name != "browser_evaluate"]
+
+    def _server(self) -> Server[Any]:
+        return Server("telebrowser", version=__version__, title="telebrowser", instructions=INSTRUCTIONS, on_list_tools=self._list_tools, on_call_tool=self._call_tool)
+
+    async def _list_tools(self, _ctx: Any, _params: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=self._tools)
+
+    async def _call_tool(self, _ctx: Any, params: CallToolRequestParams) -> CallToolResult:
+        return await self._calls.run(params.name, params.arguments)
+
+    async def run(self, receive: Receive, send: Send) -> None:
+        """Serve one connection until ``receive`` gives None."""
+        into_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        to_client, from_server = anyio.create_memory_object_stream[SessionMessage](0)
+        server = self._server()
+        async with anyio.create_task_group() as group:
+
+            async def read() -> None:
+                async with into_server:
+                    while (text := await receive()) is not None:
+                        message = parse(text)
+                        if isinstance(message, str):
+                            await send(message)
+                        else:
+                            with contextlib.suppress(anyio.BrokenResourceError):
+                                await into_server.send(message)
+
+            async def write() -> None:
+                async with from_server:
+                    async for message in from_server:
+                        await send(message.message.model_dump_json(by_alias=True, exclude_unset=True))
+
+            group.start_soon(read)
+            group.start_soon(write)
+            await server.run(from_client, to_client, server.create_initialization_options())
+            group.cancel_scope.cancel()
+
+    async def aclose(self) -> None:
+        """End the session's engine."""
+        with contextlib.suppress(asyncio.CancelledError):
+            await self.engine.aclose()
+
+
+def parse(text: str) -> SessionMessage | str:
+    """The message, or the JSON-RPC error to send back for what is none."""
+    try:
+        return SessionMessage(_MESSAGE.validate_json(text))
+    except pydantic.ValidationError:
+        pass
+    number: Any = None
+    try:
+        body = json.loads(text)
+        number = body.get("id") if isinstance(body, dict) else None
+        code, message = -32600, "This is not a JSON-RPC 2.0 message"
+    except ValueError:
+        code, message = -32700, "This line is not JSON"
+    if not isinstance(number, int | str):
+        number = None
+    return json.dumps({"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message}})
+
+
+def wire_tool(tool: ToolDefinition) -> Tool:
+    """A definition as the protocol carries it."""
+    annotations = ToolAnnotations(read_only_hint=tool.read_only, destructive_hint=tool.destructive, idempotent_hint=tool.idempotent, open_world_hint=tool.open_world)
+    return Tool(name=tool.name, title=tool.title, description=tool.description, input_schema=tool.schema(), annotations=annotations)

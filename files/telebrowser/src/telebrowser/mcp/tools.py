@@ -1,0 +1,190 @@
+"""The tools as an agent sees them: names, descriptions, parameters, annotations. Data only."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class ToolDefinition(NamedTuple):
+    """One tool; ``properties`` are JSON schemas, ``required`` their mandatory names."""
+
+    name: str
+    title: str
+    description: str
+    properties: dict[str, dict[str, Any]]
+    required: tuple[str, ...] = ()
+    read_only: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+    open_world: bool = True
+    default_ms: int | None = None
+
+    def schema(self) -> dict[str, Any]:
+        """The input schema; unknown arguments are refused."""
+        schema: dict[str, Any] = {"type": "object", "properties": self.properties, "additionalProperties": False}
+        if self.required:
+            schema["required"] = list(self.required)
+        return schema
+
+
+TAB = {"type": "string", "description": "Tab, from browser_tabs; default: the current one"}
+TIMEOUT = {"type": "integer", "minimum": 1, "description": "Deadline of this call in ms"}
+REF = {"type": "string", "description": "Ref from browser_snapshot, such as e12"}
+SELECTOR = {"type": "string", "description": "CSS selector, instead of ref"}
+
+
+def _common(**properties: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {**properties, "tab": TAB, "timeout_ms": TIMEOUT}
+
+
+def _text(description: str) -> dict[str, Any]:
+    return {"type": "string", "description": description}
+
+
+def _flag(description: str) -> dict[str, Any]:
+    return {"type": "boolean", "description": description}
+
+
+def _number(description: str, low: int | None = None, high: int | None = None) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "integer", "description": description}
+    if low is not None:
+        schema["minimum"] = low
+    if high is not None:
+        schema["maximum"] = high
+    return schema
+
+
+TOOLS: tuple[ToolDefinition, ...] = (
+    ToolDefinition(
+        "browser_navigate",
+        "Go to a page",
+        "Open an address in the tab and wait until the page can be used. Answers with the final url, title and HTTP status.",
+        _common(url=_text("http, https or about address; or back, forward, reload")),
+        ("url",),
+        default_ms=30_000,
+    ),
+    ToolDefinition(
+        "browser_snapshot",
+        "Outline of the page",
+        "Compact outline of what the page shows, through frames and shadow roots. What can be acted on has [ref=e1]; pass that ref to the other tools. "
+        "Refs stay bound to their element. Cut at max_bytes, with a trailer that says what was left out.",
+        _common(
+            scope=_text("Ref or CSS selector: only what is inside it"),
+            depth=_number("Levels of groups to descend", 0, 100),
+            format={"type": "string", "enum": ["outline", "elements"], "description": "elements: JSON list of what can be acted on, with CSS selectors"},
+            include_text=_flag("Also plain text and values; default true"),
+            max_items=_number("For format elements; default 100", 1, 200),
+            max_bytes=_number("For the outline; default 20000", 1000, 1_000_000),
+        ),
+        read_only=True,
+        idempotent=True,
+    ),
+    ToolDefinition(
+        "browser_click",
+        "Click",
+        "Click an element with real mouse events. Fails at once, naming the reason, when it is hidden, disabled or covered. The answer tells what the click caused: navigation, new tab, dialog, download.",
+        _common(
+            ref=REF,
+            selector=SELECTOR,
+            force=_flag("If covered, dispatch the click to the element itself"),
+            button={"type": "string", "enum": ["left", "right", "middle"]},
+            count=_number("2 for a double click", 1, 3),
+        ),
+        destructive=True,
+    ),
+    ToolDefinition(
+        "browser_type",
+        "Type text",
+        "Put text into a field (text, date, colour, list, rich editor …) and read back what it holds. typed is true only when the field was seen to hold the text.",
+        _common(
+            ref=REF, selector=SELECTOR, text=_text("The text; in a select list, the option"), clear_first=_flag("Replace what is there; default true"), submit=_flag("Press Enter afterwards")
+        ),
+        ("text",),
+        destructive=True,
+    ),
+    ToolDefinition(
+        "browser_wait_for",
+        "Wait for something",
+        "Wait until an element is visible or a text is on the page, in any frame.",
+        _common(selector={"type": "string", "description": "CSS selector"}, text=_text("Text; white space is normalised")),
+        read_only=True,
+        idempotent=True,
+        default_ms=15_000,
+    ),
+    ToolDefinition(
+        "browser_get_text",
+        "Read text",
+        "The visible text of the page, or of one element; a form field's value.",
+        _common(ref=REF, selector=SELECTOR),
+        read_only=True,
+        idempotent=True,
+    ),
+    ToolDefinition(
+        "browser_screenshot",
+        "Screenshot",
+        "Picture of the visible part, or of the whole page (scaled down if large, never cropped). Returned inline and saved.",
+        _common(
+            full_page=_flag("The whole page; default false"),
+            format={"type": "string", "enum": ["jpeg", "png"], "description": "Default jpeg"},
+            quality=_number("For jpeg; default 80", 1, 100),
+            filename=_text("Plain relative name"),
+            delay_ms=_number("Wait before the capture", 0, 5000),
+        ),
+        read_only=True,
+    ),
+    ToolDefinition(
+        "browser_scroll",
+        "Scroll",
+        "Scroll the page in a direction, to an element, or to a position.",
+        _common(
+            direction={"type": "string", "enum": ["up", "down", "left", "right", "top", "bottom"]},
+            pixels={"type": "number", "description": "How far; default 80 % of the view"},
+            ref=REF,
+            selector=SELECTOR,
+            x={"type": "number"},
+            y={"type": "number"},
+        ),
+        read_only=True,
+    ),
+    ToolDefinition(
+        "browser_get_console",
+        "Console messages",
+        "Console messages and page errors since the last navigation.",
+        _common(
+            level={"type": "string", "enum": ["all", "error", "warning", "log", "info", "debug"], "description": "Default all"},
+            clear_after=_flag("Empty the buffer afterwards"),
+        ),
+        read_only=True,
+    ),
+    ToolDefinition(
+        "browser_tabs",
+        "Tabs",
+        "List this session's own tabs; open, select or close one. New tabs open in the background and become the current one.",
+        {
+            "action": {"type": "string", "enum": ["list", "new", "select", "close"], "description": "Default list"},
+            "url": _text("For new"),
+            "tab": _text("For select and close, such as t2"),
+            "timeout_ms": TIMEOUT,
+        },
+        default_ms=30_000,
+        destructive=True,
+    ),
+    ToolDefinition(
+        "browser_dialog",
+        "Answer the next dialog",
+        "Dialogs (alert, confirm, prompt) are dismissed at once and named in the answers. Call this first to have the tab's next one accepted, or answered with text; then repeat the action that opens it.",
+        _common(action={"type": "string", "enum": ["accept", "dismiss"]}, text=_text("Answer of a prompt")),
+        ("action",),
+        open_world=False,
+    ),
+    ToolDefinition(
+        "browser_evaluate",
+        "Run a script",
+        "Evaluate a JavaScript expression, or a function without parameters, in the page; promises are awaited. The value must be plain data.",
+        _common(expression=_text("Such as document.title, or () => { … return x }")),
+        ("expression",),
+        destructive=True,
+    ),
+)
+
+BY_NAME = {tool.name: tool for tool in TOOLS}

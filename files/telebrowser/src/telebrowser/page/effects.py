@@ -1,0 +1,124 @@
+"""What an action caused: collected from events while it runs, waited for, and told in its answer."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .tab import Tab
+
+COMMIT_WAIT = 8.0
+READY_WAIT = 4.0
+TAB_WAIT = 2.0
+DOWNLOAD_WAIT = 3.0
+REQUEST_WAIT = 0.6
+
+
+class Watch:
+    """Everything that one tab reported between the start of an action and its answer."""
+
+    def __init__(self) -> None:
+        self.requested: str | None = None
+        self.started: str | None = None
+        self.committed = False
+        self.stopped = False
+        self.within: str | None = None
+        self.windows: list[str] = []
+        self.new_tabs: list[Tab] = []
+        self.dialogs: list[dict[str, Any]] = []
+        self.downloads: list[dict[str, Any]] = []
+        self.choosers: list[str] = []
+        self.requests: set[str] = set()
+        self._changed = asyncio.Event()
+
+    def touch(self) -> None:
+        """Something was added: whoever waits looks again."""
+        self._changed.set()
+
+    async def until(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Wait for the condition, at most ``seconds``; whether it came true."""
+        end = time.monotonic() + seconds
+        while not condition():
+            left = end - time.monotonic()
+            if left <= 0:
+                return False
+            self._changed.clear()
+            try:
+                async with asyncio.timeout(left):
+                    await self._changed.wait()
+            except TimeoutError:
+                return condition()
+        return True
+
+    @property
+    def navigating(self) -> bool:
+        """A new main document was asked for and has neither come nor been given up."""
+        return (self.requested is not None or self.started is not None) and not (self.committed or self.stopped or self.downloads)
+
+
+async def conclude(tab: Tab, watch: Watch, seconds: float) -> None:
+    """Wait for the outcome of what the action visibly began; return at once where it began nothing."""
+    end = time.monotonic() + seconds
+
+    def left(most: float) -> float:
+        return max(0.0, min(most, end - time.monotonic()))
+
+    if watch.windows and not watch.new_tabs:
+        await watch.until(lambda: bool(watch.new_tabs), left(TAB_WAIT))
+    if watch.new_tabs:
+        await watch.until(lambda: all(opened.url not in ("", "about:blank") or opened.settled for opened in watch.new_tabs), left(0.5))
+    if watch.navigating:
+        await watch.until(lambda: not watch.navigating, left(COMMIT_WAIT))
+    if watch.committed:
+        await tab.wait_ready(left(READY_WAIT))
+    elif watch.requests:
+        await watch.until(lambda: not watch.requests or watch.navigating, left(REQUEST_WAIT))
+        if watch.navigating:
+            await watch.until(lambda: not watch.navigating, left(COMMIT_WAIT))
+        if watch.committed:
+            await tab.wait_ready(left(READY_WAIT))
+    if watch.downloads:
+        await watch.until(lambda: all(download["state"] != "inProgress" for download in watch.downloads), left(DOWNLOAD_WAIT))
+
+
+def describe(tab: Tab, watch: Watch) -> dict[str, Any]:
+    """The keys that the answer gains: only what was seen."""
+    told: dict[str, Any] = {}
+    if watch.committed:
+        told["navigated"] = {"url": tab.url, "title": tab.title}
+        if tab.mime and tab.mime != "text/html":
+            told["navigated"]["type"] = tab.mime
+        if not tab.is_ready:
+            told["navigated"]["note"] = "the page is still loading"
+    elif watch.within is not None:
+        told["navigated"] = {"url": watch.within, "same_document": True}
+    elif watch.navigating:
+        told["navigating"] = {"url": watch.requested or watch.started, "note": "the new page has not arrived yet; wait for it with browser_wait_for"}
+    if watch.new_tabs:
+        addresses = list(watch.windows)
+        told["new_tabs"] = [
+            {"tab": opened.name, "url": opened.url if opened.url not in ("", "about:blank") or not addresses else addresses[min(index, len(addresses) - 1)]}
+            for index, opened in enumerate(watch.new_tabs)
+        ]
+    if watch.dialogs:
+        told["dialogs"] = list(watch.dialogs)
+        for dialog in watch.dialogs:
+            dialog["told"] = True
+        told["dialogs"] = [{key: value for key, value in dialog.items() if key != "told"} for dialog in watch.dialogs]
+    if watch.downloads:
+        told["downloads"] = [download_told(download) for download in watch.downloads]
+    if watch.choosers:
+        told["file_chooser"] = {"mode": watch.choosers[-1], "note": "the page asked for a file; the chooser was closed"}
+    return told
+
+
+def download_told(download: dict[str, Any]) -> dict[str, Any]:
+    """One download as an answer names it."""
+    download["told"] = True
+    told = {"name": download["name"], "url": download["url"], "state": download["state"], "size": download["size"]}
+    if download.get("path"):
+        told["path"] = download["path"]
+    return told

@@ -1,0 +1,153 @@
+"""Going to an address, back, forward, and loading again."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+from urllib.parse import urldefrag
+
+from ..cdp.connection import CdpError
+from ..errors import TelebrowserError
+from . import urls
+from .document import DocumentGone, ScriptFailed
+from .effects import Watch, describe
+from .engine import Engine
+from .tab import Tab
+
+LOAD_PATIENCE = 1.5
+RESPOND_SECONDS = 0.4
+
+
+async def navigate(engine: Engine, tab: Tab, args: dict[str, Any], deadline: float) -> dict[str, Any]:
+    """Open ``url`` (or go ``back``, ``forward``, ``reload``) and wait until the page can be used.
+
+    Answers as soon as the document is parsed and the load event has come, or `LOAD_PATIENCE` seconds after parsing.
+    Raises ``INVALID_URL``, ``PRIVATE_NETWORK_BLOCKED`` or ``TIMEOUT``.
+    """
+    wanted = args["url"].strip()
+    async with tab.lock.hold():
+        if wanted in ("back", "forward", "reload"):
+            return await _history(engine, tab, wanted, deadline)
+        url = urls.check(wanted)
+        if not engine.allow_private:
+            await urls.check_private(url)
+        await _recover(tab)
+        with tab.watch() as watch:
+            if _only_hash(tab.url, url):
+                return await _within(tab, url, watch, deadline)
+            await _send(tab, url, watch, deadline)
+            return await _arrive(engine, tab, url, watch, deadline)
+
+
+def _only_hash(current: str, url: str) -> bool:
+    before, _ = urldefrag(current)
+    after, fragment = urldefrag(url)
+    return before == after and bool(fragment) and current != url
+
+
+async def _recover(tab: Tab) -> None:
+    """Free a renderer that hangs in a script: it would ignore the navigation."""
+    if tab.crashed or await tab.respond(RESPOND_SECONDS):
+        return
+    session = tab.session
+    session.forget("Runtime.terminateExecution")
+    if not await tab.respond(2.0):
+        session.forget("Page.stopLoading")
+
+
+async def _send(tab: Tab, url: str, watch: Watch, deadline: float) -> None:
+    try:
+        answer = await tab.session.call("Page.navigate", url=url, timeout=max(0.1, deadline - time.monotonic()))
+    except CdpError as error:
+        raise TelebrowserError("INVALID_URL", f"The browser refuses {url[:200]!r}: {error.message}") from None
+    except TimeoutError:
+        raise _timeout(tab, url) from None
+    if answer.get("isDownload") or watch.downloads:
+        watch.stopped = True
+        await watch.until(lambda: bool(watch.downloads), 2.0)
+        return
+    text = answer.get("errorText")
+    if text:
+        _raise_net_error(url, text)
+    if not answer.get("loaderId"):
+        watch.stopped = True
+
+
+def _raise_net_error(url: str, text: str) -> None:
+    if text in ("net::ERR_BLOCKED_BY_CLIENT", "net::ERR_BLOCKED_BY_ADMINISTRATOR"):
+        raise TelebrowserError("PRIVATE_NETWORK_BLOCKED", f"{url[:200]} leads to a blocked address")
+    if text in ("net::ERR_CONNECTION_TIMED_OUT", "net::ERR_TIMED_OUT"):
+        raise TelebrowserError("TIMEOUT", f"{url[:200]} did not answer ({text})")
+    raise TelebrowserError("INVALID_URL", f"{url[:200]} cannot be opened: {text}", "Check the address, and that its server runs.")
+
+
+async def _arrive(engine: Engine, tab: Tab, url: str, watch: Watch, deadline: float) -> dict[str, Any]:
+    def left() -> float:
+        return max(0.0, deadline - 0.1 - time.monotonic())
+
+    if not watch.downloads and not await watch.until(lambda: watch.committed or watch.stopped or bool(watch.downloads), left()):
+        raise _timeout(tab, url)
+    if watch.downloads:
+        from .effects import DOWNLOAD_WAIT
+
+        await watch.until(lambda: all(download["state"] != "inProgress" for download in watch.downloads), min(left(), DOWNLOAD_WAIT))
+        return {"url": tab.url, "title": tab.title, "status": 0, "note": "the address is a download; the page stays", **describe(tab, watch)}
+    if not await tab.wait_ready(left()):
+        raise _timeout(tab, url)
+    loaded = await tab.wait_loaded(min(left(), LOAD_PATIENCE))
+    if tab.redirects > engine.settings.max_redirects:
+        raise TelebrowserError("INVALID_URL", f"{url[:200]} redirects more than {engine.settings.max_redirects} times", "Raise MAX_REDIRECTS if that is meant.")
+    answer = await _info(tab, left())
+    if not loaded:
+        answer["note"] = "the page can be used; it is still loading (images, frames or scripts have not finished)"
+    told = describe(tab, watch)
+    told.pop("navigated", None)
+    return {**answer, **told}
+
+
+async def _info(tab: Tab, seconds: float) -> dict[str, Any]:
+    """The page's own word on where it is; what the events said when it does not answer."""
+    status = tab.status
+    try:
+        document = await tab.frames.main(min(seconds, 2.0))
+        info = await document.call("info", timeout=min(seconds, 2.0))
+        tab.seen(info["url"], info["title"])
+        answer = {"url": info["url"], "title": info["title"], "status": status or info["status"]}
+        if info["type"] not in ("text/html", "application/xhtml+xml"):
+            answer["type"] = info["type"]
+    except (TimeoutError, DocumentGone, ScriptFailed):
+        answer = {"url": tab.url, "title": tab.title, "status": status}
+    return answer
+
+
+async def _within(tab: Tab, url: str, watch: Watch, deadline: float) -> dict[str, Any]:
+    """A change of the fragment only: there is no load to wait for."""
+    await _send(tab, url, watch, deadline)
+    await watch.until(lambda: watch.within is not None or watch.committed, max(0.1, min(5.0, deadline - time.monotonic())))
+    if watch.committed:
+        await tab.wait_ready(max(0.1, deadline - time.monotonic()))
+    answer = await _info(tab, max(0.1, deadline - time.monotonic()))
+    told = describe(tab, watch)
+    told.pop("navigated", None)
+    return {**answer, "same_document": watch.within is not None, **told}
+
+
+async def _history(engine: Engine, tab: Tab, way: str, deadline: float) -> dict[str, Any]:
+    await _recover(tab)
+    with tab.watch() as watch:
+        left = max(0.1, deadline - time.monotonic())
+        if way == "reload":
+            await tab.session.call("Page.reload", timeout=left)
+        else:
+            history = await tab.session.call("Page.getNavigationHistory", timeout=left)
+            index = history["currentIndex"] + (1 if way == "forward" else -1)
+            if not 0 <= index < len(history["entries"]):
+                raise TelebrowserError("INVALID_ARGS", f"There is no page to go {way} to")
+            await tab.session.call("Page.navigateToHistoryEntry", entryId=history["entries"][index]["id"], timeout=left)
+            if await watch.until(lambda: watch.within is not None or watch.committed, left) and not watch.committed:
+                return {**await _info(tab, left), "same_document": True}
+        return await _arrive(engine, tab, way, watch, deadline)
+
+
+def _timeout(tab: Tab, url: str) -> TelebrowserError:
+    return TelebrowserError("TIMEOUT", f"{url[:200]} did not arrive in time; tab {tab.name} is at {tab.url[:200] or 'about:blank'}")

@@ -1,0 +1,361 @@
+"""One tab of the session: its page session, frames, dialogs, console and loading state."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..cdp.connection import ConnectionLost, Session
+from ..errors import TelebrowserError
+from .console import ConsoleBuffer
+from .document import Document, DocumentGone
+from .effects import Watch
+from .frames import Frames
+from .lock import OperationLock
+
+CROSS_DOCUMENT = frozenset({"reload", "reloadBypassingCache", "restore", "restoreWithPost", "historyDifferentDocument", "differentDocument"})
+BACKGROUND_REQUESTS = frozenset({"XHR", "Fetch"})
+
+
+class Tab:
+    """What the engine knows of one page target, kept up to date by events alone."""
+
+    def __init__(self, target_id: str, name: str, queue_limit: int) -> None:
+        self.target_id = target_id
+        self.name = name
+        self.url = ""
+        self.title = ""
+        self.mime = ""
+        self.status = 0
+        self.closed = False
+        self.crashed = False
+        self.settled = False
+        self.opener: str | None = None
+        self.lock = OperationLock(queue_limit)
+        self.console = ConsoleBuffer()
+        self.watches: list[Watch] = []
+        self.notes: deque[dict[str, Any]] = deque(maxlen=20)
+        self.dialog_plan: tuple[bool, str] | None = None
+        self.suspect = False
+        self.redirects = 0
+        self.remote = ""
+        self._session: Session | None = None
+        self._frames: Frames | None = None
+        self._attached = asyncio.Event()
+        self._interactive = asyncio.Event()
+        self._loaded = asyncio.Event()
+        self._navigating = False
+        self._loader = ""
+        self._progress = asyncio.Event()
+
+    @property
+    def session(self) -> Session:
+        """The page session. Raises ``TAB_CLOSED`` or ``BROWSER_CRASHED`` when there is none."""
+        if self.crashed:
+            raise TelebrowserError("BROWSER_CRASHED", f"The page of tab {self.name} crashed", "Navigate the tab again to reload it.")
+        if self.closed or self._session is None:
+            raise TelebrowserError("TAB_CLOSED", f"Tab {self.name} is closed")
+        return self._session
+
+    @property
+    def frames(self) -> Frames:
+        """The tab's frames; raises like `session`."""
+        _ = self.session
+        assert self._frames is not None
+        return self._frames
+
+    @property
+    def is_ready(self) -> bool:
+        """The document can be used: it is parsed."""
+        return self._interactive.is_set()
+
+    @property
+    def is_loaded(self) -> bool:
+        """The load event has fired."""
+        return self._loaded.is_set()
+
+    def owns(self, document: Document) -> bool:
+        """Whether the document is one of this tab's."""
+        return self._frames is not None and document in self._frames.all()
+
+    def knows_frame(self, frame_id: str) -> bool:
+        """Whether the frame is one of this tab's."""
+        return self._frames is not None and self._frames.has(frame_id)
+
+    async def attach(self, session: Session) -> None:
+        """Take the page session and switch its domains on."""
+        self._session = session
+        self._frames = Frames(session, self.target_id, self._listen_anywhere)
+        self._listen_page(session)
+        opened = self._frames.open()
+        opened += [
+            session.start("Page.setLifecycleEventsEnabled", enabled=True),
+            session.start("Network.enable", maxTotalBufferSize=10_000_000, maxResourceBufferSize=5_000_000),
+            session.start("Log.enable"),
+            session.start("Page.setInterceptFileChooserDialog", enabled=True),
+        ]
+        results = await asyncio.gather(*opened, return_exceptions=True)
+        for result in results:
+            if isinstance(result, dict) and "frameTree" in result:
+                self._frames.learn(result["frameTree"])
+            elif isinstance(result, ConnectionLost):
+                raise result
+        if not self._navigating:
+            self._interactive.set()
+            self._loaded.set()
+        self._attached.set()
+
+    async def attached(self, timeout: float) -> None:
+        """Wait until the tab can be used."""
+        async with asyncio.timeout(timeout):
+            await self._attached.wait()
+
+    def _listen_anywhere(self, session: Session) -> None:
+        session.on("Page.javascriptDialogOpening", lambda params: self._dialog(session, params))
+        session.on("Runtime.consoleAPICalled", self.console.api_called)
+        session.on("Runtime.exceptionThrown", self.console.exception_thrown)
+        session.on("Page.fileChooserOpened", self._chooser)
+        session.on("Page.windowOpen", self._window_open)
+        session.on("Page.frameRequestedNavigation", self._requested)
+
+    def _listen_page(self, session: Session) -> None:
+        session.on("Page.frameStartedNavigating", self._started)
+        session.on("Page.frameNavigated", self._navigated)
+        session.on("Page.navigatedWithinDocument", self._within)
+        session.on("Page.lifecycleEvent", self._lifecycle)
+        session.on("Page.frameStoppedLoading", self._stopped)
+        session.on("Network.requestWillBeSent", self._request)
+        session.on("Network.responseReceived", self._response)
+        session.on("Network.loadingFinished", self._request_ended)
+        session.on("Network.loadingFailed", self._request_failed)
+        session.on("Inspector.targetCrashed", self._crash)
+        session.on("Log.entryAdded", self.console.log_entry)
+
+    def info_changed(self, info: dict[str, Any]) -> None:
+        """Take in a Target.targetCreated or targetInfoChanged."""
+        self.url = info.get("url", "")
+        self.title = info.get("title", "")
+        for watch in self.watches:
+            watch.touch()
+        self._progress.set()
+
+    def seen(self, url: str, title: str) -> None:
+        """Take in what the page itself says of its address and title; target events lag behind."""
+        self.url = url
+        self.title = title
+
+    def gone(self) -> None:
+        """The target was destroyed."""
+        self.closed = True
+        self._attached.set()
+        self._interactive.set()
+        self._loaded.set()
+        for watch in self.watches:
+            watch.stopped = True
+            watch.touch()
+
+    @contextmanager
+    def watch(self) -> Iterator[Watch]:
+        """Collect what happens in this tab during the block."""
+        watch = Watch()
+        self.watches.append(watch)
+        try:
+            yield watch
+        finally:
+            self.watches.remove(watch)
+
+    # -- page state ------------------------------------------------------------------------------
+
+    def _is_main(self, params: dict[str, Any]) -> bool:
+        return bool(params.get("frameId") == self.target_id)
+
+    def _requested(self, params: dict[str, Any]) -> None:
+        if not self._is_main(params):
+            return
+        for watch in self.watches:
+            if params.get("disposition") == "currentTab":
+                watch.requested = params["url"]
+            elif params.get("disposition") in ("newTab", "newWindow"):
+                watch.windows.append(params["url"])
+            watch.touch()
+
+    def _started(self, params: dict[str, Any]) -> None:
+        if not self._is_main(params) or params.get("navigationType") not in CROSS_DOCUMENT:
+            return
+        self._navigating = True
+        self.redirects = 0
+        for watch in self.watches:
+            watch.started = params["url"]
+            watch.stopped = False
+            watch.touch()
+
+    def _navigated(self, params: dict[str, Any]) -> None:
+        frame = params["frame"]
+        if frame.get("parentId"):
+            return
+        self._navigating = False
+        self._loader = frame["loaderId"]
+        self.crashed = False
+        self.url = frame["url"] + frame.get("urlFragment", "")
+        self.mime = frame.get("mimeType", "")
+        self._interactive.clear()
+        self._loaded.clear()
+        self.console.clear()
+        for watch in self.watches:
+            watch.committed = True
+            watch.touch()
+        self._progress.set()
+
+    def _within(self, params: dict[str, Any]) -> None:
+        if self._is_main(params):
+            self.url = params["url"]
+            for watch in self.watches:
+                watch.within = params["url"]
+                watch.requested = None
+                watch.touch()
+
+    def _lifecycle(self, params: dict[str, Any]) -> None:
+        if not self._is_main(params) or (self._loader and params["loaderId"] != self._loader):
+            return
+        if params["name"] == "DOMContentLoaded":
+            self._interactive.set()
+        elif params["name"] == "load":
+            self._interactive.set()
+            self._loaded.set()
+            self.settled = True
+
+    def _stopped(self, params: dict[str, Any]) -> None:
+        if not self._is_main(params):
+            return
+        self._navigating = False
+        self.settled = True
+        self._interactive.set()
+        for watch in self.watches:
+            watch.stopped = True
+            watch.touch()
+        self._progress.set()
+
+    def _request(self, params: dict[str, Any]) -> None:
+        if params.get("type") == "Document" and self._is_main(params) and "redirectResponse" in params:
+            self.redirects += 1
+        if params.get("type") in BACKGROUND_REQUESTS:
+            for watch in self.watches:
+                watch.requests.add(params["requestId"])
+
+    def _response(self, params: dict[str, Any]) -> None:
+        if params.get("type") == "Document" and self._is_main(params):
+            self.status = params["response"].get("status", 0)
+            self.remote = params["response"].get("remoteIPAddress", "")
+
+    def _request_ended(self, params: dict[str, Any]) -> None:
+        for watch in self.watches:
+            if params["requestId"] in watch.requests:
+                watch.requests.discard(params["requestId"])
+                watch.touch()
+
+    def _request_failed(self, params: dict[str, Any]) -> None:
+        self._request_ended(params)
+
+    def _crash(self, _params: dict[str, Any]) -> None:
+        self.crashed = True
+        self._interactive.set()
+        self._loaded.set()
+        for watch in self.watches:
+            watch.stopped = True
+            watch.touch()
+
+    # -- what interrupts -------------------------------------------------------------------------
+
+    def _dialog(self, session: Session, params: dict[str, Any]) -> None:
+        """Answer a dialog at once, as armed or by its kind, so that nothing ever waits for it."""
+        kind = params["type"]
+        accept, text = (kind in ("alert", "beforeunload"), "")
+        if self.dialog_plan is not None and kind != "beforeunload":
+            accept, text = self.dialog_plan
+            self.dialog_plan = None
+        answer: dict[str, Any] = {"accept": accept}
+        if kind == "prompt" and accept:
+            answer["promptText"] = text or params.get("defaultPrompt", "")
+        session.forget("Page.handleJavaScriptDialog", **answer)
+        dialog: dict[str, Any] = {"type": kind, "message": params["message"], "answered": "accepted" if accept else "dismissed"}
+        if kind == "beforeunload":
+            dialog["note"] = "the page asked to stay (beforeunload); leaving was confirmed"
+        elif not accept:
+            dialog["note"] = 'to accept it, call browser_dialog with action "accept", then repeat the action'
+        self.note("dialog", dialog)
+        for watch in self.watches:
+            watch.dialogs.append(dialog)
+            watch.touch()
+
+    def _chooser(self, params: dict[str, Any]) -> None:
+        for watch in self.watches:
+            watch.choosers.append(params.get("mode", "selectSingle"))
+            watch.touch()
+
+    def _window_open(self, params: dict[str, Any]) -> None:
+        for watch in self.watches:
+            watch.windows.append(params["url"])
+            watch.touch()
+
+    def note(self, kind: str, value: dict[str, Any]) -> None:
+        """Remember something for the next answer, unless an answer tells it before."""
+        value["told"] = False
+        self.notes.append({"kind": kind, "value": value})
+
+    def pending_notes(self) -> list[dict[str, Any]]:
+        """What happened since the last answer and no answer has told yet."""
+        fresh = [{note["kind"]: {key: value for key, value in note["value"].items() if key != "told"}} for note in self.notes if not note["value"].get("told")]
+        self.notes.clear()
+        return fresh
+
+    # -- waiting ---------------------------------------------------------------------------------
+
+    async def wait_ready(self, seconds: float) -> bool:
+        """Wait until the document is parsed; whether it is."""
+        return await _within_seconds(self._interactive, seconds)
+
+    async def wait_loaded(self, seconds: float) -> bool:
+        """Wait for the load event; whether it came."""
+        return await _within_seconds(self._loaded, seconds)
+
+    async def navigation_guard(self, seconds: float) -> None:
+        """Before a reading tool touches the page: let a navigation under way arrive, within ``seconds``."""
+        end = time.monotonic() + seconds
+        while self._navigating and not self.closed:
+            left = end - time.monotonic()
+            if left <= 0:
+                return
+            self._progress.clear()
+            await _within_seconds(self._progress, left)
+        await self.wait_ready(max(0.0, end - time.monotonic()))
+
+    async def main_document(self, seconds: float) -> Document:
+        """The main frame's document. Raises ``TIMEOUT`` when the page gives none."""
+        try:
+            return await self.frames.main(seconds)
+        except TimeoutError:
+            raise TelebrowserError("TIMEOUT", f"The page of tab {self.name} did not answer") from None
+
+    async def respond(self, seconds: float) -> bool:
+        """Whether the page's renderer answers at all."""
+        try:
+            document = await self.frames.main(seconds)
+            await document.session.call("Runtime.evaluate", expression="1", timeout=seconds)
+        except (TimeoutError, DocumentGone):
+            return False
+        return True
+
+
+async def _within_seconds(event: asyncio.Event, seconds: float) -> bool:
+    if event.is_set():
+        return True
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return event.is_set()
+    return True
