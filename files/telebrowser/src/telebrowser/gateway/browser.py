@@ -94,7 +94,6 @@ class BrowserLink:
         self._hooks = hooks or Hooks()
         self._transport = transport
         self._control = ""
-        self._next_id = wire.IGNORED
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._routes: dict[str, Handler] = {}
         self._roots: set[str] = set()
@@ -184,9 +183,7 @@ class BrowserLink:
 
     def sessions(self) -> list[dict[str, Any]]:
         """Name, tabs and connections of each session, for people."""
-        return [
-            {"session": name, "tabs": len(self.targets.owned(name)), "connections": len(agent.clients)} for name, agent in sorted(self._agents.items())
-        ]
+        return [{"session": name, "tabs": len(self.targets.owned(name)), "connections": len(agent.clients)} for name, agent in sorted(self._agents.items())]
 
     def keep(self, task: asyncio.Task[Any]) -> None:
         """Hold a task until it ends, or the link does; log its fault."""
@@ -209,14 +206,13 @@ class BrowserLink:
 
     def post(self, method: str, params: Mapping[str, Any], session: str | None = None) -> None:
         """A call whose answer nobody awaits; on the control root unless a session is given ("" is the stream itself)."""
-        self._transport.send(wire.call(wire.IGNORED, method, wire.encode(params), self._control if session is None else session))
+        self._transport.send(wire.call(wire.fresh_id(), method, wire.encode(params), self._control if session is None else session))
 
     async def call(self, method: str, params: Mapping[str, Any], session: str | None = None) -> dict[str, Any]:
         """A call of the gateway itself. Raises `wire.ProtocolError`, or TimeoutError after `CALL_SECONDS`."""
         if self.down is not None:
             raise wire.ProtocolError(wire.SERVER_ERROR, f"The browser has ended: {self.down}")
-        self._next_id -= 1
-        ident = self._next_id
+        ident = wire.fresh_id()
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._waiting[ident] = future
         self._transport.send(wire.call(ident, method, wire.encode(params), self._control if session is None else session))

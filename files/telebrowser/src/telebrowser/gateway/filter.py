@@ -459,8 +459,8 @@ class SessionFilter:
         """Let go of a session that is not for this client, without leaving its target paused."""
         actions: Actions = []
         if waiting:
-            actions.append(ToBrowser(wire.call(wire.IGNORED, "Runtime.runIfWaitingForDebugger", b"{}", child)))
-        actions.append(ToBrowser(wire.call(wire.IGNORED, "Target.detachFromTarget", wire.encode({"sessionId": child}), parent.upstream)))
+            actions.append(ToBrowser(wire.call(wire.fresh_id(), "Runtime.runIfWaitingForDebugger", b"{}", child)))
+        actions.append(ToBrowser(wire.call(wire.fresh_id(), "Target.detachFromTarget", wire.encode({"sessionId": child}), parent.upstream)))
         return actions
 
     def _detached(self, raw: bytes, session_id: str, child: str) -> Actions:

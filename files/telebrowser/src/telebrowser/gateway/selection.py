@@ -32,6 +32,11 @@ class Selection:
         """The selected tabs, the latest last."""
         return list(self._selected)
 
+    @property
+    def busy(self) -> bool:
+        """Whether a popup is being dealt with."""
+        return self._giving_back > 0
+
     def watch(self) -> None:
         """Look regularly while there are session tabs. Repeated calls do nothing."""
         if self._task is None or self._task.done():

@@ -9,6 +9,7 @@ strings are escaped and a nested object ends in ``}}``.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,8 +23,6 @@ SERVER_ERROR = -32000
 SESSION_NOT_FOUND = -32001
 
 MAX_ID = 2**31 - 1
-IGNORED = -1
-"""Id of a call of the gateway whose answer nobody awaits. Ids of the gateway are negative, those of clients are not."""
 MAX_MESSAGE = 100 * 1024 * 1024
 """Bytes of one message to the browser; Chromium drops a connection that sends more."""
 
@@ -50,6 +49,17 @@ class ProtocolError(Exception):
         super().__init__(message)
         self.code = code
         self.message = message
+
+
+_ids = itertools.count(-2, -1)
+
+
+def fresh_id() -> int:
+    """An id for a call of the gateway itself: negative, unlike those of clients, and never used twice.
+
+    Two calls in flight on one session with the same id end in "Duplicate `id`" and a crash of the renderer (seen).
+    """
+    return next(_ids)
 
 
 _decoder = msgspec.json.Decoder(Request)
