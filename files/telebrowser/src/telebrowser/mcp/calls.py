@@ -32,11 +32,13 @@ class Calls:
     def __init__(self, engine: Engine, *, evaluate_on: bool) -> None:
         self._engine = engine
         self._evaluate_on = evaluate_on
+        self.running = 0
 
     async def run(self, name: str, arguments: dict[str, Any] | None) -> CallToolResult:
         """The result of one call; never raises but for cancellation."""
         self._engine.provider.activity()
         began = time.monotonic()
+        self.running += 1
         try:
             content = await self._run(name, arguments)
             return CallToolResult(content=content, is_error=False)
@@ -44,6 +46,7 @@ class Calls:
             log.info("%s failed with %s after %d ms", name, error.code, (time.monotonic() - began) * 1000)
             return CallToolResult(content=[TextContent(type="text", text=error.text() + self._notes_text())], is_error=True)
         finally:
+            self.running -= 1
             self._engine.provider.activity()
 
     async def _run(self, name: str, arguments: dict[str, Any] | None) -> Content:

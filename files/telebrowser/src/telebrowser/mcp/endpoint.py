@@ -79,6 +79,15 @@ class Endpoint:
             await server.run(from_client, to_client, server.create_initialization_options())
             group.cancel_scope.cancel()
 
+    @property
+    def busy(self) -> bool:
+        """Whether a tool call is under way."""
+        return self._calls.running > 0
+
+    def disconnect(self) -> None:
+        """Let go of the browser, which is about to be stopped; the next call connects again."""
+        self.engine.drop()
+
     async def aclose(self) -> None:
         """End the session's engine."""
         with contextlib.suppress(asyncio.CancelledError):

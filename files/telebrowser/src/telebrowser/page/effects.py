@@ -68,7 +68,7 @@ async def conclude(tab: Tab, watch: Watch, seconds: float) -> None:
 
     if watch.windows and not watch.new_tabs:
         await watch.until(lambda: bool(watch.new_tabs), left(TAB_WAIT))
-    if watch.new_tabs:
+    if watch.new_tabs and not watch.windows:
         await watch.until(lambda: all(opened.url not in ("", "about:blank") or opened.settled for opened in watch.new_tabs), left(0.5))
     if watch.navigating:
         await watch.until(lambda: not watch.navigating, left(COMMIT_WAIT))

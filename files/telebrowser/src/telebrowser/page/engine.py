@@ -10,6 +10,7 @@ from ..cdp.connection import CdpError, Connection, ConnectionLost, Session, Sess
 from ..config import Settings
 from ..errors import TelebrowserError
 from .effects import Watch
+from .guard import NetworkGuard
 from .provider import BrowserProvider
 from .refs import Refs
 from .tab import Tab
@@ -27,6 +28,7 @@ class Engine:
         self.provider = provider
         self.settings = settings
         self.allow_private = allow_private
+        self.guard = None if allow_private else NetworkGuard()
         self.tabs: dict[str, Tab] = {}
         self.refs = Refs()
         self.downloads: dict[str, dict[str, Any]] = {}
@@ -52,16 +54,17 @@ class Engine:
                 async with asyncio.timeout(CONNECT_SECONDS):
                     await self._connect()
             except TimeoutError:
-                self._drop()
+                self.drop()
                 raise TelebrowserError("BROWSER_UNAVAILABLE", f"The browser did not answer within {CONNECT_SECONDS:.0f} s") from None
             except (ConnectionLost, CdpError, SessionGone) as error:
-                self._drop()
+                self.drop()
                 raise TelebrowserError("BROWSER_UNAVAILABLE", f"The browser cannot be used: {error}") from None
 
     async def _connect(self) -> None:
         transport = await self.provider.connect()
         connection = Connection(transport)
         self._connection = connection
+        connection.on_closed = self._lost
         root = connection.root
         root.on("Target.targetCreated", self._target_created)
         root.on("Target.targetInfoChanged", self._target_changed)
@@ -74,10 +77,19 @@ class Engine:
             root.call("Target.setDiscoverTargets", discover=True, filter=[{"type": "page"}]),
         )
         while not self.tabs:
+            if connection.closed is not None:
+                raise ConnectionLost(connection.closed)
             self._tab_seen.clear()
             await self._tab_seen.wait()
 
-    def _drop(self) -> None:
+    def _lost(self, reason: str) -> None:
+        """The browser went away: nobody waits for its tabs any longer."""
+        for tab in self.tabs.values():
+            tab.gone()
+        self._tab_seen.set()
+
+    def drop(self) -> None:
+        """Close the connection; the next call makes a new one."""
         if self._connection is not None:
             self._connection.close()
         self._connection = None
@@ -86,7 +98,7 @@ class Engine:
         """Close the connection and let go of the browser."""
         for task in self._attaching:
             task.cancel()
-        self._drop()
+        self.drop()
         await self.provider.aclose()
 
     @property
@@ -130,7 +142,7 @@ class Engine:
     async def _attach(self, tab: Tab) -> None:
         try:
             attached = await self.root.call("Target.attachToTarget", targetId=tab.target_id, flatten=True, timeout=ATTACH_SECONDS)
-            await tab.attach(self.root.connection.session(attached["sessionId"]))
+            await tab.attach(self.root.connection.session(attached["sessionId"]), self.guard)
         except (CdpError, SessionGone, ConnectionLost, TimeoutError, TelebrowserError) as error:
             log.info("tab %s could not be attached: %s", tab.name, error)
             tab.gone()
@@ -190,6 +202,8 @@ class Engine:
             target_id = created["targetId"]
             async with asyncio.timeout(seconds):
                 while target_id not in self.tabs:
+                    if self.root.connection.closed is not None:
+                        raise ConnectionLost(self.root.connection.closed)
                     self._tab_seen.clear()
                     await self._tab_seen.wait()
         finally:

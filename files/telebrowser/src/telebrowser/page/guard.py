@@ -14,13 +14,12 @@ class NetworkGuard:
     """Holds each document request, redirects included, until its address was checked."""
 
     def __init__(self) -> None:
-        self.blocked: list[str] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def watch(self, session: Session) -> None:
+    def watch(self, session: Session) -> None:
         """Guard the documents of one session's frames."""
         session.on("Fetch.requestPaused", lambda params: self._paused(session, params))
-        await session.call("Fetch.enable", patterns=[{"urlPattern": "*", "resourceType": "Document", "requestStage": "Request"}])
+        session.forget("Fetch.enable", patterns=[{"urlPattern": "*", "resourceType": "Document", "requestStage": "Request"}])
 
     def _paused(self, session: Session, params: dict[str, Any]) -> None:
         task = asyncio.create_task(self._decide(session, params))
@@ -32,7 +31,6 @@ class NetworkGuard:
         try:
             await urls.check_private(url)
         except TelebrowserError:
-            self.blocked.append(url)
             session.forget("Fetch.failRequest", requestId=params["requestId"], errorReason="BlockedByClient")
             return
         session.forget("Fetch.continueRequest", requestId=params["requestId"])

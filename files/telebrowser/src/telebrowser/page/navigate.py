@@ -94,6 +94,8 @@ async def _arrive(engine: Engine, tab: Tab, url: str, watch: Watch, deadline: fl
         return {"url": tab.url, "title": tab.title, "status": 0, "note": "the address is a download; the page stays", **describe(tab, watch)}
     if not await tab.wait_ready(left()):
         raise _timeout(tab, url)
+    if not engine.allow_private and tab.remote:
+        await _check_remote(tab, url)
     loaded = await tab.wait_loaded(min(left(), LOAD_PATIENCE))
     if tab.redirects > engine.settings.max_redirects:
         raise TelebrowserError("INVALID_URL", f"{url[:200]} redirects more than {engine.settings.max_redirects} times", "Raise MAX_REDIRECTS if that is meant.")
@@ -103,6 +105,14 @@ async def _arrive(engine: Engine, tab: Tab, url: str, watch: Watch, deadline: fl
     told = describe(tab, watch)
     told.pop("navigated", None)
     return {**answer, **told}
+
+
+async def _check_remote(tab: Tab, url: str) -> None:
+    """The address that was really connected to, which a name may have changed to since it was checked."""
+    address = urls.literal_address(tab.remote)
+    if address is not None and urls.is_private(address):
+        await tab.session.call("Page.navigate", url="about:blank", timeout=5.0)
+        raise TelebrowserError("PRIVATE_NETWORK_BLOCKED", f"{url[:200]} led to {address}, which is in a private address range; the tab was emptied")
 
 
 async def _info(tab: Tab, seconds: float) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from .console import ConsoleBuffer
 from .document import Document, DocumentGone
 from .effects import Watch
 from .frames import Frames
+from .guard import NetworkGuard
 from .lock import OperationLock
 
 CROSS_DOCUMENT = frozenset({"reload", "reloadBypassingCache", "restore", "restoreWithPost", "historyDifferentDocument", "differentDocument"})
@@ -44,6 +45,7 @@ class Tab:
         self.redirects = 0
         self.remote = ""
         self._session: Session | None = None
+        self._guard: NetworkGuard | None = None
         self._frames: Frames | None = None
         self._attached = asyncio.Event()
         self._interactive = asyncio.Event()
@@ -86,9 +88,10 @@ class Tab:
         """Whether the frame is one of this tab's."""
         return self._frames is not None and self._frames.has(frame_id)
 
-    async def attach(self, session: Session) -> None:
-        """Take the page session and switch its domains on."""
+    async def attach(self, session: Session, guard: NetworkGuard | None) -> None:
+        """Take the page session and switch its domains on; ``guard`` then checks each document request."""
         self._session = session
+        self._guard = guard
         self._frames = Frames(session, self.target_id, self._listen_anywhere)
         self._listen_page(session)
         opened = self._frames.open()
@@ -115,6 +118,8 @@ class Tab:
             await self._attached.wait()
 
     def _listen_anywhere(self, session: Session) -> None:
+        if self._guard is not None:
+            self._guard.watch(session)
         session.on("Page.javascriptDialogOpening", lambda params: self._dialog(session, params))
         session.on("Runtime.consoleAPICalled", self.console.api_called)
         session.on("Runtime.exceptionThrown", self.console.exception_thrown)

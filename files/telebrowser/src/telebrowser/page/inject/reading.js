@@ -79,7 +79,7 @@ async function revealAll(limit) {
   const x = page.scrollLeft, y = page.scrollTop, deadline = performance.now() + limit;
   for (let at = 0; at < page.scrollHeight && performance.now() < deadline; at += Math.max(innerHeight - 40, 200)) {
     page.scrollTo({ left: x, top: at, behavior: "instant" });
-    await frame(); await frame();
+    await frame();
   }
   await Promise.race([Promise.allSettled([...document.images].filter((image) => !image.complete).map((image) => image.decode().catch(() => 0))), pause(Math.max(0, Math.min(1000, deadline - performance.now())))]);
   await pause(100);
