@@ -14,7 +14,7 @@ from typing import Any
 from ..datadir import is_disk_full
 from ..errors import TelebrowserError
 from ..logs import open_log, rotate
-from ..processes import group_members, kill_group
+from ..processes import ProcessStat, command_line, everyone, signal_process
 from . import chromium, ladder
 from .children import Child, Children
 from .pipe import Pipe, PipeClosed
@@ -23,7 +23,7 @@ from .profile import Profile
 log = logging.getLogger(__name__)
 
 READY_SECONDS = 20.0
-GROUP_SECONDS = 3.0
+REST_SECONDS = 3.0
 MAX_LOG_BYTES = 1 << 20
 
 
@@ -75,7 +75,7 @@ class Browser:
         except TimeoutError:
             raise TelebrowserError("BROWSER_UNAVAILABLE", f"Chromium did not answer within {READY_SECONDS:.0f} s; see {self._log_path}") from None
         except PipeClosed:
-            await self.wait(GROUP_SECONDS)
+            await self.wait(REST_SECONDS)
             code = self.exit_code
             ended = "ended" if code is None else f"ended with code {code}"
             raise TelebrowserError("BROWSER_UNAVAILABLE", f"Chromium {ended} while it started; see {self._log_path}") from None
@@ -116,15 +116,27 @@ class Browser:
     async def clean_up(self) -> None:
         """After the main process has ended: end what is left of its group, close the pipe, remove temporary files."""
         self.pipe.close()
-        await self._end_group()
+        await self._end_rest()
         self._profile.clear_temporary()
 
-    async def _end_group(self) -> None:
-        rest = [ladder.wait_for_end(member.pid, member.start, GROUP_SECONDS) for member in group_members(self.group)]
-        await asyncio.gather(*rest)
-        if kill_group(self.group):
-            log.warning("[%s] killed processes that outlived the browser", self.project)
-            await asyncio.gather(*(ladder.wait_for_end(member.pid, member.start, GROUP_SECONDS) for member in group_members(self.group)))
+    async def _end_rest(self) -> None:
+        """End what outlived the main process: its group, and the crash handlers, which leave the group but end with their client."""
+        for kill in (False, True):
+            rest = self._rest()
+            if kill and rest:
+                log.warning("[%s] killed processes that outlived the browser: %s", self.project, " ".join(str(process.pid) for process in rest))
+                for process in rest:
+                    signal_process(process.pid, process.start, signal.SIGKILL)
+            await asyncio.gather(*(ladder.wait_for_end(process.pid, process.start, REST_SECONDS) for process in rest))
+
+    def _rest(self) -> list[ProcessStat]:
+        mark = f"{self._profile.folder}/"
+        own = os.getpid()
+        return [
+            process
+            for process in everyone()
+            if process.group == self.group or (process.parent == own and any(mark in argument for argument in command_line(process.pid)))
+        ]
 
     def describe(self) -> dict[str, Any]:
         """What the gateway is told of it."""

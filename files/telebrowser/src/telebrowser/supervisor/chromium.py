@@ -37,8 +37,6 @@ OPTIONS = (
     "--disable-background-networking",
     "--disable-domain-reliability",
     "--disable-quic",
-    # A dump of a crashed process holds what a signed-in person had on the screen.
-    "--disable-crashpad-for-testing",
     "--hide-crash-restore-bubble",
     # The debugging pipe alone would set navigator.webdriver, which a debugging port does not.
     "--disable-blink-features=AutomationControlled",
