@@ -59,6 +59,8 @@ def _exchange(connection: http.client.HTTPConnection, method: str, path: str, de
         _limit(sock, deadline)
         part = response.read1(1 << 16)
         if not part:
+            if response.length:
+                raise http.client.HTTPException("the answer is cut off")
             return response.status, b"".join(parts)
         parts.append(part)
         size += len(part)

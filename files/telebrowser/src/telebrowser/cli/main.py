@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from ..errors import CODES, EXIT_BROWSER, EXIT_FAILED, EXIT_FORBIDDEN, EXIT_INTERRUPTED, EXIT_OK, EXIT_TIMEOUT, EXIT_USAGE, ExitError, TelebrowserError
+from ..errors import EXIT_BROWSER, EXIT_FAILED, EXIT_FORBIDDEN, EXIT_INTERRUPTED, EXIT_OK, EXIT_TIMEOUT, EXIT_USAGE, ExitError, TelebrowserError
 
 VERBS = {
     "mcp": "serve MCP on stdin and stdout for the agent of this project",
@@ -79,7 +79,8 @@ def _run(words: list[str]) -> int:
     except HelpRequested as help_text:
         print(help_text)
         code = EXIT_OK
-    sys.stdout.flush()
+    if sys.stdout is not None:  # it is None when the caller closed it
+        sys.stdout.flush()
     return code
 
 
@@ -94,7 +95,7 @@ def _fault(error: Exception) -> str:
 
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
-    return f"fault in telebrowser itself ({type(error).__name__}{place}). {CODES['INTERNAL'].hint}"
+    return f"fault in telebrowser itself ({type(error).__name__}{place}); please report it"
 
 
 def _help() -> str:

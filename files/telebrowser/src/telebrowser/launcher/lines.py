@@ -48,10 +48,10 @@ class LineSplitter:
             self._parts.append(part)
             return
         if self._parts:
-            self._head = b"".join(self._parts)[:EDGE_BYTES]
-            self._tail = b"".join(self._parts)[-EDGE_BYTES:]
+            kept = b"".join(self._parts)
             self._parts.clear()
-        self._head = self._head or part[:EDGE_BYTES]
+            self._head, self._tail = kept[:EDGE_BYTES], kept[-EDGE_BYTES:]
+        self._head = (self._head + part[:EDGE_BYTES])[:EDGE_BYTES]
         self._tail = (self._tail + part[-EDGE_BYTES:])[-EDGE_BYTES:]
 
     def _take(self) -> bytes | TooLong:

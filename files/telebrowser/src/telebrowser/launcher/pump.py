@@ -20,7 +20,7 @@ from .address import Finder
 from .conversation import DOWN, OPEN, Conversation
 from .lines import LineSplitter
 from .link import Link, LinkError
-from .stdio import READ_BYTES, Output, Parent, Signals
+from .stdio import READ_BYTES, Output, Parent, Signals, fill_closed
 
 MAX_LINE_BYTES = 100 << 20
 DRAIN_SECONDS = 2.0
@@ -48,6 +48,7 @@ class Pump:
         self._clock = clock
         self._conversation = Conversation()
         self._lines = LineSplitter(MAX_LINE_BYTES)
+        fill_closed()
         self._output = Output(STDOUT)
         self._parent = Parent()
         self._signals = Signals()
@@ -67,7 +68,7 @@ class Pump:
         try:
             while not self._finished():
                 self._step()
-        except OSError:
+        except ConnectionError:
             return EXIT_OK  # nobody reads stdout any more
         finally:
             if self._link is not None:
@@ -96,10 +97,6 @@ class Pump:
         return True
 
     def _step(self) -> None:
-        now = self._clock()
-        if self._link is None and self._retry_at is not None and now >= self._retry_at:
-            self._attempt(now)
-        self._move(now)
         self._watch()
         ready = dict(self._poll.poll(self._timeout()))
         now = self._clock()
@@ -116,7 +113,10 @@ class Pump:
             self._serve_link(events, now)
         if self._link is not None and self._link.deadline is not None and now >= self._link.deadline:
             self._guarded(lambda link: link.expire(now), now)
+        if self._link is None and self._retry_at is not None and now >= self._retry_at:
+            self._attempt(now)
         self._conversation.tick(now)
+        self._move(now)
 
     def _watch(self) -> None:
         """Tell `poll` what to wait for now."""
@@ -143,8 +143,10 @@ class Pump:
         due.append(self._retry_at if self._link is None else self._link.deadline)
         if self._parent.descriptor is None:
             due.append(now + PARENT_SECONDS)
-        times = [moment for moment in due if moment is not None]
-        return max(0.0, min(times) - now) * 1000 + 1 if times else -1
+        wait = min((moment for moment in due if moment is not None), default=math.inf) - now
+        if wait <= 0:
+            return 0
+        return -1 if wait == math.inf else wait * 1000 + 1  # poll rounds down
 
     # The client
 

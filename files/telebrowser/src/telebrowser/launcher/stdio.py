@@ -19,6 +19,15 @@ READ_BYTES = 1 << 18
 HIGH_WATER = 16 << 20
 
 
+def fill_closed() -> None:
+    """Open /dev/null in the place of each of stdin, stdout and stderr that is closed, lest a socket take its number."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+
+
 class Output:
     """Lines to a descriptor, without ever blocking. `BrokenPipeError` and other `OSError` say that the reader is gone."""
 
