@@ -84,6 +84,7 @@ class Cell:
         self.log: list[str] = []
         self.hangs = 0
         self.deciding: Timed | None = None
+        self._target: str | None = None
 
     # the server's operations
 
@@ -118,9 +119,11 @@ class Cell:
     # the truth
 
     async def page(self) -> dict[str, Any]:
-        """The tab that shows the case."""
+        """The tab that shows the case, or that showed it last."""
         pages = await self.truth.targets("page")
-        return next((page for page in pages if self.name in page["url"]), pages[0])
+        found = next((page for page in pages if self.name in page["url"]), None) or next((page for page in pages if page["targetId"] == self._target), pages[0])
+        self._target = found["targetId"]
+        return found
 
     async def eval_in(self, target: str, expression: str, timeout: float = EVAL_SECONDS) -> Any:
         """The value of an expression, or a text in angle brackets that says why there is none."""
