@@ -1,14 +1,19 @@
 """A small real gateway for the launcher's tests: tokens, the verbs' paths, and an SDK server per WebSocket.
 
 Run: ``python gateway.py PORT SECRET [--tls CERT KEY]``; prints ``ready PORT`` when it listens. What the verbs get is held in memory.
+Its browser is just good enough for the live check: it reads a page and swaps a text when the button is pressed. The environment
+variable BROKEN names a tool that misbehaves.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
+import os
 import ssl
 import sys
+import urllib.request
 from typing import Any
 
 import anyio
@@ -20,6 +25,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCMessage
 
 from telebrowser import tokens
+from telebrowser.doctor.page import AFTER, BEFORE, BUTTON
 
 MESSAGES: pydantic.TypeAdapter[JSONRPCMessage] = pydantic.TypeAdapter(JSONRPCMessage)
 LIMIT = 100 << 20
@@ -31,14 +37,52 @@ def tool(name: str, **properties: str) -> types.Tool:
     return types.Tool(name=name, input_schema=schema)
 
 
+class Browser:
+    """One page and one button."""
+
+    def __init__(self) -> None:
+        self.page = ""
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> types.CallToolResult:
+        """Do what the tool of this name would do to the page of the live check."""
+        broken = os.environ.get("BROKEN") == name
+        text = ""
+        if name == "browser_navigate":
+            if broken:
+                await asyncio.sleep(3600)
+            with await asyncio.to_thread(urllib.request.urlopen, arguments["url"], None, 10) as answer:
+                self.page = answer.read().decode()
+        elif name == "browser_snapshot":
+            text = f'- heading "doctor" [level=1]\n- button "{BUTTON}" [ref=e7]' if not broken else "- nothing"
+        elif name == "browser_click":
+            if broken:
+                error = types.TextContent(type="text", text="[ELEMENT_NOT_CLICKABLE] covered")
+                return types.CallToolResult(content=[error], is_error=True)
+            assert arguments == {"ref": "e7"}
+            self.page = self.page.replace(BEFORE, AFTER)
+        elif name == "browser_get_text":
+            text = BEFORE if broken else self.page.partition("<p")[2].partition("</p>")[0]
+        elif name == "browser_screenshot":
+            image = b"GIF89a" if broken else b"\x89PNG\r\n\x1a\n"
+            return types.CallToolResult(content=[types.ImageContent(type="image", data=base64.b64encode(image).decode(), mime_type="image/png")])
+        return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
+
+
+BROWSER_TOOLS = ("browser_navigate", "browser_snapshot", "browser_click", "browser_get_text", "browser_screenshot")
+
+
 def engine(session: str) -> Server[Any]:
     """An MCP server with tools that show what the pump does."""
+    browser = Browser()
 
     async def list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[tool("echo", text="string"), tool("slow", seconds="number"), tool("big", length="integer")])
+        own = [tool("echo", text="string"), tool("slow", seconds="number"), tool("big", length="integer")]
+        return types.ListToolsResult(tools=[*own, *(tool(name) for name in BROWSER_TOOLS if os.environ.get("BROKEN") != f"no {name}")])
 
     async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         arguments = params.arguments or {}
+        if params.name.startswith("browser_"):
+            return await browser.call(params.name, arguments)
         if params.name == "slow":
             await asyncio.sleep(arguments["seconds"])
         text = {"echo": lambda: arguments["text"], "slow": lambda: "done", "big": lambda: "x" * arguments["length"]}[params.name]()
