@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from tests.support.agent import Agent
+from tests.support.stack import free_port
 
 SOON = 6.0
 
@@ -19,7 +23,7 @@ async def test_load_never_ends(agent: Agent) -> None:
     assert await agent.title("hit") == "hit"
 
 
-async def test_hash_route(agent: Agent, picture) -> None:  # type: ignore[no-untyped-def]
+async def test_hash_route(agent: Agent, picture: Callable[..., Any]) -> None:
     await agent.client.ok("browser_navigate", url=agent.url("hash-route"))
     answer = await agent.client.ok("browser_navigate", SOON, url=agent.url("hash-route", "two"))
     shot = await agent.client.ok("browser_screenshot", SOON)
@@ -37,17 +41,28 @@ async def test_answer_names_the_real_url_title_and_status(agent: Agent) -> None:
     assert (missing.data["status"], missing.data["title"]) == (404, "404"), missing
 
 
-@pytest.mark.parametrize(
-    "url", ["file:///etc/passwd", "javascript:alert(1)", "data:text/html,x", "vbscript:x", "chrome://version", "view-source:http://127.0.0.1/", "nonsense", ""]
-)
-async def test_refused_addresses(agent: Agent, url: str) -> None:
+REFUSED = [
+    "file:///etc/passwd",
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "vbscript:x",
+    "chrome://version",
+    "view-source:http://127.0.0.1/",
+    "nonsense",
+    "",
+]
+
+
+async def test_refused_addresses(agent: Agent) -> None:
     await agent.open("clock")
     target = await agent.target()
-    answer = await agent.client.call("browser_navigate", url=url)
-    assert answer.code in ("INVALID_URL", "INVALID_ARGS"), answer
-    new = await agent.client.call("browser_tabs", action="new", url=url or "file:///")
-    assert new.code in ("INVALID_URL", "INVALID_ARGS"), new
+    for url in REFUSED:
+        answer = await agent.client.call("browser_navigate", url=url)
+        assert answer.code in ("INVALID_URL", "INVALID_ARGS"), (url, answer)
+        new = await agent.client.call("browser_tabs", action="new", url=url or "file:///")
+        assert new.code in ("INVALID_URL", "INVALID_ARGS"), (url, new)
     assert "clock" in str(await agent.truth.eval(target, "location.href"))
+    assert len((await agent.client.ok("browser_tabs", action="list")).data["tabs"]) == 1
 
 
 async def test_a_page_that_does_not_answer(agent: Agent) -> None:
@@ -57,7 +72,7 @@ async def test_a_page_that_does_not_answer(agent: Agent) -> None:
 
 
 async def test_a_server_that_refuses(agent: Agent) -> None:
-    answer = await agent.client.call("browser_navigate", 30, url="http://127.0.0.1:9/")
+    answer = await agent.client.call("browser_navigate", 30, url=f"http://127.0.0.1:{free_port()}/")
     assert answer.error and answer.code and "refused" in answer.text.lower(), answer
 
 
@@ -120,33 +135,36 @@ async def test_scroll(agent: Agent) -> None:
     assert await agent.eval("(r=>r.top<innerHeight&&r.bottom>0)(document.querySelector('div:last-of-type').getBoundingClientRect())") is True
 
 
-@pytest.mark.parametrize("arguments", [{}, {"x": 1}, {"direction": "down", "selector": "div"}, {"direction": "sideways"}, {"x": 1, "y": 2, "selector": "div"}])
-async def test_scroll_refuses_unclear_modes(agent: Agent, arguments: dict[str, object]) -> None:
+async def test_scroll_refuses_unclear_modes(agent: Agent) -> None:
     await agent.open("very-tall")
-    assert (await agent.client.call("browser_scroll", **arguments)).code == "INVALID_ARGS"  # type: ignore[arg-type]
+    unclear: list[dict[str, Any]] = [{}, {"x": 1}, {"direction": "down", "selector": "div"}, {"direction": "sideways"}, {"x": 1, "y": 2, "selector": "div"}]
+    for arguments in unclear:
+        answer = await agent.client.call("browser_scroll", **arguments)
+        assert answer.code == "INVALID_ARGS", (arguments, answer)
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
-        ("browser_navigate", {}),
-        ("browser_navigate", {"url": 7}),
-        ("browser_navigate", {"url": "about:blank", "timeout_ms": 99999999}),
-        ("browser_click", {}),
-        ("browser_click", {"ref": "e1", "selector": "a"}),
-        ("browser_click", {"selector": "a", "surprise": 1}),
-        ("browser_type", {"selector": "a"}),
-        ("browser_screenshot", {"format": "gif"}),
-        ("browser_screenshot", {"quality": 101}),
-        ("browser_screenshot", {"delay_ms": -1}),
-        ("browser_get_console", {"level": "loud"}),
-        ("browser_tabs", {"action": "steal"}),
-        ("browser_snapshot", {"max_items": 100000}),
-    ],
-)
-async def test_bad_arguments_are_named(agent: Agent, tool: str, arguments: dict[str, object]) -> None:
-    answer = await agent.client.call(tool, **arguments)  # type: ignore[arg-type]
-    assert answer.code == "INVALID_ARGS", answer
+BAD_ARGUMENTS: list[tuple[str, dict[str, Any]]] = [
+    ("browser_navigate", {}),
+    ("browser_navigate", {"url": 7}),
+    ("browser_navigate", {"url": "about:blank", "timeout_ms": "soon"}),
+    ("browser_navigate", {"url": "about:blank", "timeout_ms": -1}),
+    ("browser_click", {}),
+    ("browser_click", {"ref": "e1", "selector": "a"}),
+    ("browser_click", {"selector": "a", "surprise": 1}),
+    ("browser_type", {"selector": "a"}),
+    ("browser_screenshot", {"format": "gif"}),
+    ("browser_screenshot", {"quality": 101}),
+    ("browser_screenshot", {"delay_ms": -1}),
+    ("browser_get_console", {"level": "loud"}),
+    ("browser_tabs", {"action": "steal"}),
+    ("browser_snapshot", {"max_items": 100000}),
+]
+
+
+async def test_bad_arguments_are_named(agent: Agent) -> None:
+    for tool, arguments in BAD_ARGUMENTS:
+        answer = await agent.client.call(tool, **arguments)
+        assert answer.code == "INVALID_ARGS", (tool, arguments, answer)
 
 
 async def test_redirect_into_a_private_range(agent: Agent) -> None:

@@ -58,11 +58,11 @@ async def test_saved_where_the_answer_says(agent: Agent) -> None:
     assert shot.data["size"] == len(shot.images[0])
 
 
-@pytest.mark.parametrize("name", ["/tmp/x.png", "../x.png", "a/../../x.png", "a\0b.png", ""])
-async def test_unsafe_file_names(agent: Agent, name: str) -> None:
+async def test_unsafe_file_names(agent: Agent) -> None:
     await agent.open("clock")
-    answer = await agent.client.call("browser_screenshot", filename=name)
-    assert answer.code in ("UNSAFE_PATH", "INVALID_ARGS"), answer
+    for name in ["/tmp/x.png", "../x.png", "a/../../x.png", "a\0b.png", ""]:
+        answer = await agent.client.call("browser_screenshot", filename=name)
+        assert answer.code in ("UNSAFE_PATH", "INVALID_ARGS"), (name, answer)
 
 
 async def test_quality_changes_the_size(agent: Agent) -> None:
