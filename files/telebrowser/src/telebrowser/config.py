@@ -77,6 +77,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TELEBROWSER_SESSION_GRACE", "int", 30, "Seconds after a session's last connection closes until its tabs are closed.", (GATEWAY,), 0, 3600),
     Setting("TELEBROWSER_VIEW_URL", "str", None, "Address of the view for people, named in answers.", (GATEWAY,)),
     Setting("TELEBROWSER_TRUSTED_PROXIES", "list", (), "Addresses or networks, by commas, whose X-Forwarded-* headers are believed.", (GATEWAY,)),
+    Setting("TELEBROWSER_HOSTS", "list", (), "Host names, by commas, that the gateway answers to besides addresses, localhost and its machine's.", (GATEWAY,)),
     Setting("TELEBROWSER_EVALUATE", "bool", True, "Offer browser_evaluate through the gateway.", (GATEWAY,)),
     Setting("TELEBROWSER_BLOCK_PRIVATE", "bool", False, "Block private address ranges for tools used through the gateway.", (GATEWAY,)),
     Setting("TELEBROWSER_BROWSER_USER", "str", None, "Unprivileged user as whom browsers run when the supervisor is root.", (SUPERVISOR,)),

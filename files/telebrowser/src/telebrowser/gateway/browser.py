@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ..cdp.transport import Transport
+from ..datadir import is_disk_full
 from ..errors import TelebrowserError
 from . import wire
 from .client import Client
@@ -88,6 +89,8 @@ class BrowserLink:
         self.version: dict[str, Any] = {}
         self.last_activity = time.monotonic()
         self.down: str | None = None
+        self.received = 0
+        self.sent = 0
         self._uploads_dir = uploads_dir
         self._downloads_dir = downloads_dir
         self._grace = session_grace
@@ -127,6 +130,8 @@ class BrowserLink:
         """
         try:
             self.downloads.prepare(downloads or {}, fresh=adopt is None)
+            # Its answer ends what a previous reader left half read; a transport that takes over drops it.
+            self.post("Browser.getVersion", {}, "")
             self._control = (await self.call("Target.attachToBrowserTarget", {}, ""))["sessionId"]
             self.route_events(self._control, self._control_message)
             self._roots.add(self._control)
@@ -137,7 +142,10 @@ class BrowserLink:
             await self.call("Target.setDiscoverTargets", {"discover": True, "filter": [{}]})
         except (wire.ProtocolError, TimeoutError) as error:
             raise TelebrowserError("BROWSER_UNAVAILABLE", f"The browser did not answer: {error}") from None
+        except OSError as error:
+            raise TelebrowserError("DISK_FULL" if is_disk_full(error) else "INTERNAL", f"{error.strerror}: {error.filename}") from None
         for root in roots:
+            # The virtual roots of the previous gateway are still attached.
             self.post("Target.detachFromTarget", {"sessionId": root}, "")
         for target, session in (adopt or {}).items():
             if self.targets.info(target) is not None:
@@ -177,6 +185,12 @@ class BrowserLink:
             task.cancel()
         self._hooks.down(reason)
 
+    def abandon(self, reason: str) -> None:
+        """The browser is known to have ended: let everyone know, and close the stream."""
+        if self.down is None:
+            self._lost(reason)
+        self._transport.close()
+
     def state(self) -> dict[str, Any]:
         """What the next gateway on this browser needs: see `start`."""
         return {"targets": self.targets.owners(), "roots": sorted(self._roots), "downloads": self.downloads.state()}
@@ -184,6 +198,11 @@ class BrowserLink:
     def sessions(self) -> list[dict[str, Any]]:
         """Name, tabs and connections of each session, for people."""
         return [{"session": name, "tabs": len(self.targets.owned(name)), "connections": len(agent.clients)} for name, agent in sorted(self._agents.items())]
+
+    @property
+    def client_count(self) -> int:
+        """Connected clients."""
+        return len(self._clients)
 
     def keep(self, task: asyncio.Task[Any]) -> None:
         """Hold a task until it ends, or the link does; log its fault."""
@@ -202,11 +221,12 @@ class BrowserLink:
 
     def send(self, data: bytes) -> None:
         """One ready message to the browser."""
+        self.sent += 1
         self._transport.send(data)
 
     def post(self, method: str, params: Mapping[str, Any], session: str | None = None) -> None:
         """A call whose answer nobody awaits; on the control root unless a session is given ("" is the stream itself)."""
-        self._transport.send(wire.call(wire.fresh_id(), method, wire.encode(params), self._control if session is None else session))
+        self.send(wire.call(wire.fresh_id(), method, wire.encode(params), self._control if session is None else session))
 
     async def call(self, method: str, params: Mapping[str, Any], session: str | None = None) -> dict[str, Any]:
         """A call of the gateway itself. Raises `wire.ProtocolError`, or TimeoutError after `CALL_SECONDS`."""
@@ -215,7 +235,7 @@ class BrowserLink:
         ident = wire.fresh_id()
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._waiting[ident] = future
-        self._transport.send(wire.call(ident, method, wire.encode(params), self._control if session is None else session))
+        self.send(wire.call(ident, method, wire.encode(params), self._control if session is None else session))
         try:
             async with asyncio.timeout(CALL_SECONDS):
                 return await future
@@ -223,6 +243,7 @@ class BrowserLink:
             self._waiting.pop(ident, None)
 
     def _receive(self, raw: bytes) -> None:
+        self.received += 1
         if (ident := wire.own_reply_id(raw)) is not None:
             self._answered(ident, raw)
             return
@@ -289,8 +310,11 @@ class BrowserLink:
         """Something is being done with the browser."""
         self.last_activity = time.monotonic()
 
-    async def open_client(self, session: str | None, deliver: Callable[[bytes], None], on_end: Callable[[str], None]) -> Client:
-        """A new client of ``session`` (None: the whole browser), which has a tab by then. Raises `TelebrowserError`."""
+    async def open_client(self, session: str | None, deliver: Callable[[bytes], None], on_end: Callable[[str], None], page: str | None = None) -> Client:
+        """A new client of ``session`` (None: the whole browser), which has a tab by then. Raises `TelebrowserError`.
+
+        ``page`` connects it to that page (or tab) alone; NOT_FOUND when none such exists for the session.
+        """
         if self.down is not None:
             raise TelebrowserError("BROWSER_UNAVAILABLE", f"The browser has ended: {self.down}")
         agent = None if session is None else self._agent(session)
@@ -300,15 +324,14 @@ class BrowserLink:
             if agent is not None:
                 async with agent.starting:
                     await self._first_tab(agent)
-            root = (await self.call("Target.attachToBrowserTarget", {}, ""))["sessionId"]
+            root, attached = await self._attach_client(session, page)
         except BaseException as error:
             if agent is not None:
                 agent.let_go()
             if isinstance(error, (wire.ProtocolError, TimeoutError)):
                 raise TelebrowserError("BROWSER_UNAVAILABLE", f"The browser did not give a connection: {error}") from None
             raise
-        client = Client(self, session, root, deliver, on_end)
-        self.route(root, client)
+        client = Client(self, session, root, deliver, on_end, attached)
         self._roots.add(root)
         self._clients.add(client)
         if agent is not None:
@@ -317,6 +340,22 @@ class BrowserLink:
         self._hooks.changed()
         self._hooks.audit("connect", {"session": session})
         return client
+
+    async def _attach_client(self, session: str | None, page: str | None) -> tuple[str, tuple[str, str] | None]:
+        """A virtual root, and below it a session of ``page`` where one is asked for."""
+        if page is not None:
+            info = self.targets.info(page)
+            if info is None or info["type"] not in ("page", "tab") or not self.shows(session, info):
+                raise TelebrowserError("NOT_FOUND", f"There is no page with the id {page[:64]}")
+        root = str((await self.call("Target.attachToBrowserTarget", {}, ""))["sessionId"])
+        if page is None:
+            return root, None
+        try:
+            attached = await self.call("Target.attachToTarget", {"targetId": page, "flatten": True}, root)
+        except BaseException:
+            self.post("Target.detachFromTarget", {"sessionId": root}, "")
+            raise
+        return root, (page, str(attached["sessionId"]))
 
     def forget_client(self, client: Client, routes: Iterable[str]) -> None:
         """A client is gone: detach its root, which ends all its sessions."""
@@ -346,12 +385,25 @@ class BrowserLink:
     async def _first_tab(self, agent: AgentSession) -> None:
         if self.targets.owned(agent.name):
             return
-        placeholder = None if self.foreign else self.targets.placeholder()
+        # In a browser that a person uses, a blank tab among others may be theirs.
+        lone = len(list(self.targets.pages())) == 1
+        placeholder = self.targets.placeholder() if lone or not self.foreign else None
         if placeholder is None:
             await self.create_page("about:blank", agent.name)
             return
         # Claimed before the first await: another session that starts meanwhile finds no placeholder.
         await self._take(placeholder, agent.name)
+
+    def end_unused(self, name: str) -> None:
+        """A session got a tab without a connection: its grace time begins now."""
+        self._agent(name).count_down()
+
+    def end_session(self, name: str) -> None:
+        """The grace time of a session is over by its owner's count: end it now unless somebody is connected."""
+        agent = self._agents.get(name)
+        if agent is not None and agent.idle:
+            agent.stop()
+            self._expired(agent)
 
     def _expired(self, agent: AgentSession) -> None:
         self._spawn(self._end_session(agent))
@@ -362,11 +414,19 @@ class BrowserLink:
         self._hooks.audit("session_end", {"session": agent.name})
         for page in self.targets.owned(agent.name):
             with contextlib.suppress(wire.ProtocolError, TimeoutError):
-                if self.targets.is_last(page):
-                    await self.call("Target.createTarget", {"url": "about:blank", "background": True})
-                self.targets.closing(page, CALL_SECONDS)
-                # Closes even with a dialog or a beforeunload handler open (measured).
-                await self.call("Target.closeTarget", {"targetId": page})
+                await self.close_page(page)
+
+    async def close_page(self, target: str) -> None:
+        """Close a page (or tab), even with a dialog or a beforeunload handler open; a placeholder takes the place of the last one.
+
+        Raises `wire.ProtocolError` or TimeoutError.
+        """
+        page = self.targets.page_for(target) or target
+        last = self.targets.is_last(page)
+        self.targets.closing(page, CALL_SECONDS)
+        if last:
+            await self.create_page("about:blank", None)
+        await self.call("Target.closeTarget", {"targetId": target})
 
     # -- targets
 

@@ -30,7 +30,15 @@ ACTIVATION_SECONDS = 10.0
 class Client:
     """A client of session ``session``, or with None of the whole browser. Implements `filter.View`."""
 
-    def __init__(self, link: BrowserLink, session: str | None, root: str, deliver: Callable[[bytes], None], on_end: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        link: BrowserLink,
+        session: str | None,
+        root: str,
+        deliver: Callable[[bytes], None],
+        on_end: Callable[[str], None],
+        page: tuple[str, str] | None = None,
+    ) -> None:
         self.session = session
         self.root = root
         self.closed = False
@@ -40,8 +48,10 @@ class Client:
         self._activations: deque[float] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._attaching = asyncio.Lock()
-        self._routes: set[str] = {root}
-        self.filter = SessionFilter(root, self, link.files)
+        self._routes: set[str] = {root, page[1]} if page else {root}
+        for name in self._routes:
+            link.route(name, self)
+        self.filter = SessionFilter(root, self, link.files, page)
 
     # -- messages
 

@@ -69,6 +69,10 @@ class Downloads:
         if not self._named:
             return
         self.partial.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if os.geteuid() == 0:
+            # The browser may run as a user of its own.
+            owner = self.folder.stat()
+            os.chown(self.partial, owner.st_uid, owner.st_gid)
         self._names = dict(names)
         for path in list(self.partial.iterdir()):
             if path.name.endswith(UNFINISHED):

@@ -128,13 +128,20 @@ class Session:
 
 
 class SessionFilter:
-    """The rules of one client connection. ``root`` is its virtual root's session id upstream."""
+    """The rules of one client connection.
 
-    def __init__(self, root: str, view: View, files: FileGuard) -> None:
+    ``root`` is its virtual root's session id upstream. With ``page`` (target and session) the client is connected to that
+    page alone, as on Chromium's ``/devtools/page/<id>``: its empty session id is the page's session.
+    """
+
+    def __init__(self, root: str, view: View, files: FileGuard, page: tuple[str, str] | None = None) -> None:
         self._view = view
         self._files = files
         self._root = root
-        self.sessions: dict[str, Session] = {"": Session(root, is_root=True, target="", parent=None)}
+        self._page = page
+        self._home = page[1] if page else root
+        """The session that the client knows as the empty one."""
+        self.sessions: dict[str, Session] = {"": Session(self._home, is_root=page is None, target=page[0] if page else "", parent=None)}
 
     # -- client to browser
 
@@ -415,11 +422,13 @@ class SessionFilter:
 
     def from_browser(self, raw: bytes, upstream: str) -> Actions:
         """What to do about a message of the browser on a session of this client; ``upstream`` is its `wire.session_of`."""
-        at_root = upstream == self._root
+        at_home = upstream == self._home
         if raw[:18] == b'{"method":"Target.':
-            return self._target_message(raw, "" if at_root else upstream)
-        if at_root:
-            return [ToClient(wire.without_session(raw))] if raw[:6] == b'{"id":' else []
+            if self._page and upstream == self._root:
+                return self._page_gone(raw, self._page[1])
+            return self._target_message(raw, "" if at_home else upstream)
+        if at_home:
+            return [ToClient(wire.without_session(raw))] if self._page or raw[:6] == b'{"id":' else []
         session = self.sessions.get(upstream)
         if session is None or (session.is_root and raw[:6] != b'{"id":'):
             return []
@@ -436,6 +445,12 @@ class SessionFilter:
         except (msgspec.DecodeError, KeyError, TypeError):
             return []
         return []
+
+    @staticmethod
+    def _page_gone(raw: bytes, session: str) -> Actions:
+        """The hidden root of a page client tells only one thing: that the page is gone."""
+        gone = wire.event_name(raw) == "Target.detachedFromTarget" and session.encode() in raw
+        return [End("the page is closed")] if gone else []
 
     def _attached(self, raw: bytes, session_id: str, params: dict[str, Any]) -> Actions:
         child, info = params["sessionId"], params["targetInfo"]

@@ -22,6 +22,11 @@ class AgentSession:
         self._holds = 0
         self._timer: asyncio.TimerHandle | None = None
 
+    @property
+    def idle(self) -> bool:
+        """Whether nobody is connected."""
+        return self._holds == 0
+
     def hold(self) -> None:
         """A connection begins: the session lives while it does."""
         self._holds += 1

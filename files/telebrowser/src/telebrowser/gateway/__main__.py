@@ -1,0 +1,127 @@
+"""``python -m telebrowser.gateway``: options, secrets, pid file, lock, port, signals.
+
+Every setting of the gateway is an option, ``--data DIR`` before all; see `telebrowser.config`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import fcntl
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+
+import uvloop
+from aiohttp import web
+
+from .. import config
+from ..datadir import DataDir, is_disk_full
+from ..errors import EXIT_CONFIG, EXIT_FAILED, EXIT_OK, ExitError
+from ..processes import remove_pid_file, write_pid_file
+from ..tokens import SecretStore
+from .app import RedactingFormatter, make_app
+
+NAME = "gateway"
+BACKLOG = 256
+SHUTDOWN_SECONDS = 5.0
+
+log = logging.getLogger(__name__)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the gateway until SIGTERM or SIGINT; the exit code."""
+    try:
+        settings = config.from_command_line(sys.argv[1:] if arguments is None else arguments, config.GATEWAY)
+        _set_up_logging(settings)
+        secrets = SecretStore(settings.secrets_dir, settings.secret_grace)
+        secrets.current()
+        data = DataDir(settings.data)
+        data.prepare(traversable=_traversable(data))
+        lock = _lock(data)
+        try:
+            listener = _listen(settings.bind, settings.port)
+            app = make_app(settings, data, secrets)
+            write_pid_file(data.pid_file(NAME))
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(_serve(app, listener))
+        finally:
+            remove_pid_file(data.pid_file(NAME))
+            os.close(lock)
+    except ExitError as error:
+        print(f"telebrowser gateway: {error}", file=sys.stderr)
+        return error.exit_code
+    except OSError as error:
+        where = f": {error.filename}" if error.filename else ""
+        text = "no space left on the disk" if is_disk_full(error) else error.strerror or str(error)
+        print(f"telebrowser gateway: {text}{where}", file=sys.stderr)
+        return EXIT_FAILED
+    return EXIT_OK
+
+
+def _set_up_logging(settings: config.Settings) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(RedactingFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
+    # aiohttp's own access lines would hold whole paths.
+    logging.getLogger("aiohttp.access").disabled = True
+
+
+def _traversable(data: DataDir) -> bool:
+    """Whether the supervisor has let other users pass through the directory, for browsers that run as one; it decides that."""
+    try:
+        return bool(os.stat(data.root).st_mode & 0o011)
+    except OSError:
+        return False
+
+
+def _lock(data: DataDir) -> int:
+    """Hold the data directory. The lock ends with the process. Raises `ExitError` when another gateway has it."""
+    descriptor = os.open(data.run / "gateway.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise ExitError(EXIT_CONFIG, f"another gateway runs on the data directory {data.root}") from None
+    return descriptor
+
+
+def _listen(bind: str, port: int) -> socket.socket:
+    """A listening socket. Raises `ExitError` naming address and port."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(bind, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        listener = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        raise ExitError(EXIT_CONFIG, f"cannot listen on {bind} port {port}: {error.strerror}") from None
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        why = "another program listens there" if error.errno == errno.EADDRINUSE else error.strerror
+        raise ExitError(EXIT_CONFIG, f"cannot listen on {bind} port {port}: {why}") from None
+    return listener
+
+
+async def _serve(app: web.Application, listener: socket.socket) -> None:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, stopping.set)
+    runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=SHUTDOWN_SECONDS, keepalive_timeout=75)
+    await runner.setup()
+    try:
+        await web.SockSite(runner, listener).start()
+        log.info("listening on %s port %d", *listener.getsockname()[:2])
+        await stopping.wait()
+        log.info("ending; browsers run on")
+    finally:
+        await runner.cleanup()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

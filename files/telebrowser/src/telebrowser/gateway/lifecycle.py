@@ -1,0 +1,439 @@
+"""One project's browser: started on demand, stopped when idle, taken over, and why it is not there.
+
+The state follows what the supervisor reports: ``stopped → starting → up → stopping → stopped``, or ``failed`` with a
+reason. What is wanted is a file, so that it outlives both programs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime
+import logging
+import os
+import socket
+import time
+from typing import TYPE_CHECKING, Any
+
+from .. import __version__
+from ..cdp.transport import PipeTransport, Transport
+from ..config import Settings
+from ..datadir import DataDir, is_disk_full, read_json, write_atomic, write_json
+from ..errors import TelebrowserError
+from .audit import Audit
+from .browser import BrowserLink, Hooks
+from .engines import Engines
+from .session import SessionBrowser
+from .supervisor_client import Event, SupervisorClient, close_all
+
+if TYPE_CHECKING:
+    from .browsers import Browsers
+
+log = logging.getLogger(__name__)
+
+START_SECONDS = 30.0
+STOP_SECONDS = 30.0
+WIPE_SECONDS = 60.0
+RAISE_SECONDS = 5.0
+SUPERVISOR_SECONDS = 5.0
+
+STOPPED, STARTING, UP, STOPPING, FAILED = "stopped", "starting", "up", "stopping", "failed"
+
+
+class ProjectBrowser:
+    """The browser of one project, whatever its state."""
+
+    def __init__(self, project: str, owner: Browsers, data: DataDir, settings: Settings, audit: Audit, supervisor: SupervisorClient) -> None:
+        self.project = project
+        self.state = STOPPED
+        self.reason: str | None = None
+        self.link: BrowserLink | None = None
+        self.hold_until: float | None = None
+        self.downloads_dir = data.downloads(project)
+        self.uploads_dir = data.uploads(project)
+        self.engines = Engines(settings, self.provider, self._session_over)
+        self._owner = owner
+        self._data = data
+        self._settings = settings
+        self._audit = audit
+        self._supervisor = supervisor
+        self._up: Event = {}
+        self._last_used = time.monotonic()
+        self._generation = 0
+        self._saving = False
+        self._adopting = asyncio.Lock()
+        self._waiters: set[asyncio.Future[BrowserLink]] = set()
+        self._downs: set[asyncio.Future[None]] = set()
+        self._wiped: set[asyncio.Future[str | None]] = set()
+        self._raised: set[asyncio.Future[str | None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # -- use
+
+    def touch(self) -> None:
+        """The browser is being used."""
+        self._last_used = time.monotonic()
+
+    def idle_seconds(self) -> float:
+        """Seconds since the last use."""
+        latest = self._last_used if self.link is None else max(self._last_used, self.link.last_activity)
+        return time.monotonic() - latest
+
+    def provider(self, session: str) -> SessionBrowser:
+        """The engine's way to a session of this browser."""
+        return SessionBrowser(
+            self.project,
+            session,
+            connect=self.connect,
+            activity=self.touch,
+            output_dir=self.downloads_dir,
+            downloads_dir=self.downloads_dir,
+            uploads_dir=self.uploads_dir,
+        )
+
+    async def connect(self, session: str) -> Transport:
+        """A client connection of a session; starts the browser if needed. Raises `TelebrowserError`."""
+        return await (await self.ensure_up()).connect(session)
+
+    async def ensure_up(self) -> BrowserLink:
+        """The link to the running browser, started if needed, within `START_SECONDS`. Raises `TelebrowserError`."""
+        self.touch()
+        if self.link is not None and self.link.down is None and self.state == UP:
+            return self.link
+        await self._wait_supervisor()
+        waiter: asyncio.Future[BrowserLink] = asyncio.get_running_loop().create_future()
+        self._waiters.add(waiter)
+        try:
+            if self.state != STOPPING:
+                self._want()
+            async with asyncio.timeout(START_SECONDS):
+                return await waiter
+        except TimeoutError:
+            raise TelebrowserError("BROWSER_UNAVAILABLE", f"The browser did not start within {START_SECONDS:.0f} s") from None
+        finally:
+            self._waiters.discard(waiter)
+
+    async def _wait_supervisor(self) -> None:
+        try:
+            async with asyncio.timeout(SUPERVISOR_SECONDS):
+                await self._supervisor.connected.wait()
+        except TimeoutError:
+            raise TelebrowserError("BROWSER_UNAVAILABLE", "The supervisor is not running") from None
+
+    async def start(self) -> None:
+        """Start at the wish of a person, also after crashes. Raises `TelebrowserError`."""
+        if self.state == FAILED:
+            self._supervisor.send({"cmd": "failed-reset", "project": self.project})
+        await self.ensure_up()
+
+    async def stop(self, why: str = "asked") -> None:
+        """Stop and wait until it has ended, within `STOP_SECONDS`. Raises `TelebrowserError`."""
+        if self.state == STARTING:
+            with contextlib.suppress(TelebrowserError):
+                await self.ensure_up()
+        if self.state in (STOPPED, FAILED):
+            self._unwant()
+            return
+        down: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._downs.add(down)
+        try:
+            if self.state != STOPPING:
+                self._audit.write(self.project, "stop", why=why)
+            self.state = STOPPING
+            self._unwant()
+            async with asyncio.timeout(STOP_SECONDS):
+                await down
+        except TimeoutError:
+            raise TelebrowserError("TIMEOUT", f"The browser has not ended within {STOP_SECONDS:.0f} s", "See supervisor.log.") from None
+        finally:
+            self._downs.discard(down)
+
+    async def wipe(self) -> None:
+        """Stop, and delete everything the browser has kept. Raises `TelebrowserError`."""
+        await self._wait_supervisor()
+        done: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self._wiped.add(done)
+        try:
+            self._audit.write(self.project, "wipe")
+            self._supervisor.send({"cmd": "wipe", "project": self.project})
+            async with asyncio.timeout(WIPE_SECONDS):
+                error = await done
+        except TimeoutError:
+            raise TelebrowserError("TIMEOUT", f"The profile was not wiped within {WIPE_SECONDS:.0f} s", "See supervisor.log.") from None
+        finally:
+            self._wiped.discard(done)
+        if error:
+            raise TelebrowserError("INTERNAL", f"The profile was not wiped: {error}")
+
+    async def focus(self) -> None:
+        """Bring the project's window to the front, within `RAISE_SECONDS`. Raises `TelebrowserError`."""
+        await self.ensure_up()
+        raised: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self._raised.add(raised)
+        try:
+            self._raise()
+            async with asyncio.timeout(RAISE_SECONDS):
+                error = await raised
+        except TimeoutError:
+            error = "the supervisor did not answer"
+        finally:
+            self._raised.discard(raised)
+        if error:
+            raise TelebrowserError("BROWSER_UNAVAILABLE", f"The window was not raised: {error}")
+
+    def hold(self, minutes: int) -> None:
+        """No idle stop for so many minutes from now; 0 ends a hold."""
+        self.hold_until = time.time() + minutes * 60 if minutes else None
+        self._audit.write(self.project, "hold", minutes=minutes)
+        self._save_soon()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it runs and has not been used for longer than it is kept."""
+        limit = self._settings.idle_minutes * 60
+        held = self.hold_until is not None and self.hold_until > time.time()
+        return bool(limit) and self.state == UP and not held and not self.engines.busy and self.idle_seconds() >= limit
+
+    async def stop_idle(self) -> None:
+        """Stop because nobody uses it."""
+        self.engines.disconnect()
+        try:
+            await self.stop("idle")
+        except TelebrowserError as error:
+            log.warning("[%s] %s", self.project, error.message)
+
+    # -- what is wanted
+
+    def _want(self) -> None:
+        if self.state != UP:
+            self.state = STARTING
+        try:
+            write_atomic(self._data.want_file(self.project), b"")
+        except OSError as error:
+            self.state, self.reason = FAILED, f"{error.strerror}: {self._data.want}"
+            raise TelebrowserError("DISK_FULL" if is_disk_full(error) else "INTERNAL", self.reason) from None
+        self._supervisor.send({"cmd": "look"})
+
+    def _unwant(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._data.want_file(self.project).unlink()
+        self._supervisor.send({"cmd": "look"})
+
+    def _raise(self) -> None:
+        try:
+            write_atomic(self._data.raise_file, self.project.encode())
+        except OSError as error:
+            log.warning("[%s] cannot ask for the window to be raised: %s", self.project, error.strerror)
+            return
+        self._supervisor.send({"cmd": "look"})
+
+    # -- what the supervisor reports
+
+    def handle(self, event: Event, descriptors: list[int]) -> None:
+        """An event about this project."""
+        kind = event["event"]
+        if kind == "up" and len(descriptors) == 2:
+            task = asyncio.get_running_loop().create_task(self._adopt(event, descriptors))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            return
+        close_all(descriptors)
+        if kind == "down":
+            self._on_down(str(event.get("reason", "")), str(event.get("message") or ""))
+        elif kind == "failed":
+            self._on_failed(str(event.get("code", "")), str(event.get("message") or ""))
+        elif kind == "close":
+            self.engines.disconnect()
+            if self.link is not None and self.link.down is None:
+                self.state = STOPPING
+                self.link.post("Browser.close", {}, "")
+        elif kind == "wiped":
+            _resolve(self._wiped, event.get("error"))
+        elif kind == "raised":
+            _resolve(self._raised, None if event.get("ok") else str(event.get("message") or "unknown"))
+
+    async def _adopt(self, event: Event, descriptors: list[int]) -> None:
+        self._generation += 1
+        generation = self._generation
+        async with self._adopting:
+            sockets = [socket.socket(fileno=descriptor) for descriptor in descriptors]
+            if generation != self._generation:
+                for sock in sockets:
+                    sock.close()
+                return
+            await self._let_go()
+            transport = await PipeTransport(sockets[0], sockets[1], takeover=True).open()
+            hooks = Hooks(changed=self._save_soon, raised=self._raise, down=self._on_link_down, audit=self._on_audit)
+            link = BrowserLink(
+                transport,
+                project=self.project,
+                downloads_dir=self.downloads_dir,
+                uploads_dir=self.uploads_dir,
+                session_grace=self._settings.session_grace,
+                hooks=hooks,
+            )
+            self._up = event
+            saved = self._saved(event)
+            try:
+                if saved is None:
+                    await link.start()
+                else:
+                    self.hold_until = saved.get("hold_until")
+                    await link.start(saved.get("targets") or {}, roots=saved.get("roots") or (), downloads=saved.get("downloads") or {})
+            except TelebrowserError as error:
+                await link.close(keep_tabs=True)
+                if generation == self._generation:
+                    self._on_failed(error.code, error.message)
+                return
+            if generation != self._generation:
+                await link.close(keep_tabs=True)
+                return
+            self.link, self.state, self.reason = link, UP, None
+            self.touch()
+            self._save_soon()
+            self._audit.write(self.project, "up" if saved is None else "taken over", pid=event.get("pid"))
+            _resolve(self._waiters, link)
+
+    def _saved(self, event: Event) -> dict[str, Any] | None:
+        """What the previous gateway knew of this very browser."""
+        saved = read_json(self._data.sessions / f"{self.project}.json")
+        same = saved is not None and (saved.get("pid"), saved.get("started_at")) == (event.get("pid"), event.get("started_at"))
+        return saved if same else None
+
+    def _on_down(self, why: str, message: str) -> None:
+        self._generation += 1
+        self._drop_link()
+        with contextlib.suppress(OSError):
+            (self._data.sessions / f"{self.project}.json").unlink()
+        self._audit.write(self.project, "down", why=why)
+        crashed = why == "crashed"
+        self.state = STARTING if crashed else STOPPED
+        self.reason = message or None
+        _resolve(self._downs, None)
+        if self._waiters and not crashed:
+            with contextlib.suppress(TelebrowserError):
+                self._want()
+
+    def _on_failed(self, code: str, message: str) -> None:
+        self._generation += 1
+        self._drop_link()
+        self.state, self.reason = FAILED, " ".join(message.split())
+        self._audit.write(self.project, "failed", code=code)
+        _resolve(self._downs, None)
+        known = code if code in ("BROWSER_UNAVAILABLE", "BROWSER_CRASHED", "DISK_FULL", "INTERNAL") else "BROWSER_UNAVAILABLE"
+        hint = "Start it with `telebrowser start` once the cause is gone." if known == "BROWSER_CRASHED" else None
+        for waiter in list(self._waiters):
+            if not waiter.done():
+                waiter.set_exception(TelebrowserError(known, message, hint))
+
+    def on_supervisor_lost(self) -> None:
+        """The supervisor has ended: close our ends, so that a browser it left behind ends cleanly too."""
+        self._generation += 1
+        had = self.state not in (STOPPED, FAILED)
+        self._drop_link()
+        if had:
+            self.state, self.reason = STOPPED, "the supervisor ended"
+        _resolve(self._downs, None)
+        for future in (*self._wiped, *self._raised):
+            if not future.done():
+                future.set_result("the supervisor ended")
+        for waiter in list(self._waiters):
+            if not waiter.done():
+                waiter.set_exception(TelebrowserError("BROWSER_UNAVAILABLE", "The supervisor ended"))
+
+    def _on_link_down(self, reason: str) -> None:
+        # The supervisor reports the end itself and knows why; until then nobody is to be handed this link.
+        if self.state == UP:
+            self.state, self.reason = STARTING, reason
+
+    def _drop_link(self) -> None:
+        link, self.link = self.link, None
+        if link is not None:
+            link.abandon("the browser has stopped")
+
+    async def _let_go(self) -> None:
+        link, self.link = self.link, None
+        if link is not None:
+            await link.close(keep_tabs=True)
+
+    # -- what is kept for the next gateway
+
+    def _session_over(self, session: str) -> None:
+        if self.link is not None and self.link.down is None:
+            self.link.end_session(session)
+
+    def _on_audit(self, event: str, fields: dict[str, Any]) -> None:
+        self._audit.write(self.project, event, **fields)
+
+    def _save_soon(self) -> None:
+        if not self._saving:
+            self._saving = True
+            asyncio.get_running_loop().call_soon(self._save)
+
+    def _save(self) -> None:
+        self._saving = False
+        if self.link is None or self.link.down is not None:
+            return
+        state = {"pid": self._up.get("pid"), "started_at": self._up.get("started_at"), "hold_until": self.hold_until, **self.link.state()}
+        try:
+            write_json(self._data.sessions / f"{self.project}.json", state)
+        except OSError as error:
+            log.warning("[%s] the owners of tabs cannot be saved: %s", self.project, error.strerror)
+
+    async def shut_down(self) -> None:
+        """The gateway ends; the browser runs on."""
+        self._generation += 1
+        for waiter in list(self._waiters):
+            if not waiter.done():
+                waiter.set_exception(TelebrowserError("BROWSER_UNAVAILABLE", "The gateway is shutting down"))
+        self._save()
+        self._saving = True
+        await self._let_go()
+        await self.engines.aclose()
+        for task in self._tasks:
+            task.cancel()
+
+    # -- telling
+
+    def status(self) -> dict[str, Any]:
+        """The status document."""
+        up = self.state == UP and self.link is not None
+        link = self.link
+        return {
+            "project": self.project,
+            "state": self.state,
+            "reason": self.reason,
+            "pid": self._up.get("pid") if up else None,
+            "started_at": _iso(self._up.get("started_at")) if up else None,
+            "browser": link.version.get("product") if up and link is not None else None,
+            "idle_seconds": int(self.idle_seconds()) if up else 0,
+            "idle_minutes": self._settings.idle_minutes,
+            "hold_until": _iso(self.hold_until) if self.hold_until is not None and self.hold_until > time.time() else None,
+            "sessions": link.sessions() if link is not None else [],
+            "downloads": {"directory": str(self.downloads_dir), "files": _count_files(self.downloads_dir)},
+            "warnings": list(dict.fromkeys([*self._owner.warnings, *(self._up.get("warnings") or [] if up else [])])),
+            "version": __version__,
+            "view_url": self._settings.view_url,
+            "gateway": {"version": __version__, "uptime_seconds": int(time.monotonic() - self._owner.started)},
+        }
+
+
+def _resolve(futures: set[asyncio.Future[Any]], value: Any) -> None:
+    for future in list(futures):
+        if not future.done():
+            future.set_result(value)
+
+
+def _iso(value: Any) -> str | None:
+    """A time as ISO 8601 in UTC; the supervisor may have written seconds or a text."""
+    if isinstance(value, int | float):
+        return datetime.datetime.fromtimestamp(value, datetime.UTC).isoformat(timespec="seconds")
+    return str(value) if value else None
+
+
+def _count_files(folder: os.PathLike[str]) -> int:
+    try:
+        with os.scandir(folder) as entries:
+            return sum(1 for entry in entries if not entry.name.startswith(".") and entry.is_file(follow_symlinks=False))
+    except OSError:
+        return 0
