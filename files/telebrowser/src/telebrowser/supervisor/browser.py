@@ -43,7 +43,9 @@ class Browser:
         self.ask_gateway: Callable[[], bool] = _nobody
 
     @classmethod
-    def launch(cls, profile: Profile, program: str, sandbox: chromium.Sandbox, display: Mapping[str, str], children: Children, log_path: Path) -> Browser:
+    def launch(
+        cls, profile: Profile, program: str, sandbox: chromium.Sandbox, display: Mapping[str, str], screen: str, children: Children, log_path: Path
+    ) -> Browser:
         """Start the process. Raises `TelebrowserError` BROWSER_UNAVAILABLE or DISK_FULL."""
         try:
             errors = open_log(log_path)
@@ -52,7 +54,7 @@ class Browser:
         pipe = Pipe()
         try:
             child = children.spawn(
-                chromium.command(program, profile, sandbox),
+                chromium.command(program, profile, sandbox, screen),
                 environ=chromium.environment(profile, display, os.environ),
                 stderr=errors,
                 identity=profile.identity,

@@ -125,9 +125,11 @@ def _has_user_namespaces(identity: Identity | None) -> bool:
     return done.returncode == 0
 
 
-def command(program: str, profile: Profile, sandbox: Sandbox) -> list[str]:
-    """The command line of a project's browser."""
+def command(program: str, profile: Profile, sandbox: Sandbox, screen: str) -> list[str]:
+    """The command line of a project's browser on a screen of size ``screen`` (``WIDTHxHEIGHT``)."""
     options = [*OPTIONS, f"--user-data-dir={profile.path}", f"--window-name=[{profile.project}]"]
+    # The window manager maximises the window as well; with the right size from the start no page is laid out twice.
+    options += ["--window-position=0,0", f"--window-size={screen.replace('x', ',')}"]
     if not sandbox.on:
         # --test-type only keeps a bar about --no-sandbox from taking a part of every page.
         options += ["--no-sandbox", "--test-type"]

@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 START_DEADLINE = 10.0
 RAISE_DEADLINE = 3.0
 STOP_DEADLINE = 3.0
+SETTLE_DEADLINE = 3.0
 MAX_SIDE = 16384
 
 # Windows fill the screen and a new one does not take the keyboard from the one a person types in. No key or
@@ -67,6 +68,10 @@ class Display(Protocol):
     async def start(self) -> None:
         """Bring it up. Raises `ExitError` with one line."""
 
+    @property
+    def lost(self) -> bool:
+        """Whether it is gone, and every browser with it."""
+
     async def wait_lost(self) -> str:
         """Wait until it is gone, and say why."""
 
@@ -79,8 +84,11 @@ class Display(Protocol):
     async def raise_window(self, title: str) -> str | None:
         """Bring the window with exactly this title to the front; None when done, else the reason."""
 
-    async def show_if_alone(self, title: str) -> None:
-        """Give the keyboard to this window when no window has it."""
+    async def front(self) -> int:
+        """The window that has the keyboard; 0 for none."""
+
+    async def settle(self, title: str, before: int) -> None:
+        """A browser has just started: when its window took the keyboard from the window ``before``, give it back."""
 
 
 def parse_size(text: str) -> str:
@@ -168,7 +176,11 @@ class XvfbDisplay:
         async with connect(self.name, self._cookie) as client:
             await client.watch()
             while not await client.numbers(client.root, "_NET_SUPPORTING_WM_CHECK"):
-                await client.wait_for_change("_NET_SUPPORTING_WM_CHECK")
+                await client.wait_for_any_change()
+
+    @property
+    def lost(self) -> bool:
+        return self._server is None or self._server.ended.done()
 
     async def wait_lost(self) -> str:
         assert self._server is not None
@@ -209,11 +221,25 @@ class XvfbDisplay:
         except XError as error:
             return str(error)
 
-    async def show_if_alone(self, title: str) -> None:
+    async def front(self) -> int:
         with contextlib.suppress(TimeoutError, XError):
             async with asyncio.timeout(RAISE_DEADLINE), connect(self.name, self._cookie) as client:
-                if await client.active() == 0 and (window := await client.find(title)) is not None:
+                return await client.active()
+        return 0
+
+    async def settle(self, title: str, before: int) -> None:
+        # Chromium activates its window itself, against the window manager's rule for new ones.
+        with contextlib.suppress(TimeoutError, XError):
+            async with asyncio.timeout(SETTLE_DEADLINE), connect(self.name, self._cookie) as client:
+                await client.watch()
+                while (window := await client.find(title)) is None or await client.active() not in (0, window):
+                    await client.wait_for_any_change()
+                if before not in await client.windows():
                     await client.activate(window)
+                    return
+                while await client.active() != window:
+                    await client.wait_for_any_change()
+                await client.activate(before)
 
 
 async def clear_remains(data: DataDir) -> None:

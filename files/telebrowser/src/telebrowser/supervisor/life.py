@@ -40,6 +40,8 @@ class Life:
         self._profile: Profile = machine.profile(project)
         self._browser: Browser | None = None
         self._up = False
+        self._settling: asyncio.Task[None] | None = None
+        self._losses = 0
 
     async def run(self) -> None:
         """From wanted to ended, restarts after crashes included. Raises nothing."""
@@ -72,7 +74,7 @@ class Life:
             self._fail(error)
             return False
         if browser is None:
-            await self._report_down("stopped", None)
+            await self._report_down("stopped", self._browser.exit_code if self._browser is not None else None)
             return False
         stopping: asyncio.Task[Any] = asyncio.create_task(self.stop.wait())
         waited: list[asyncio.Future[Any]] = [stopping, browser.ended]
@@ -85,6 +87,7 @@ class Life:
     async def _start(self) -> Browser | None:
         """Start the browser and tell the gateway; None when a stop came first. Raises `TelebrowserError`."""
         await self._machine.wait_display()
+        self._losses = self._machine.losses
         program = self._machine.program()
         try:
             await orphans.free_profile(self._profile)
@@ -94,7 +97,10 @@ class Life:
         except OSError as error:
             raise start_error(error) from None
         log_path = self._machine.data.log_file(f"chromium-{self.project}")
-        browser = self._browser = Browser.launch(self._profile, program, self._machine.sandbox, display, self._machine.children, log_path)
+        front = await self._machine.display.front()
+        browser = self._browser = Browser.launch(
+            self._profile, program, self._machine.sandbox, display, self._machine.display.size, self._machine.children, log_path
+        )
         ready = asyncio.create_task(browser.wait_ready())
         stopping: asyncio.Task[Any] = asyncio.create_task(self.stop.wait())
         try:
@@ -115,7 +121,7 @@ class Life:
             for task in (ready, stopping):
                 task.cancel()
             await asyncio.gather(ready, stopping, return_exceptions=True)
-        await self._machine.display.show_if_alone(f"[{self.project}]")
+        self._settling = asyncio.create_task(self._machine.display.settle(f"[{self.project}]", front))
         return browser
 
     def _announce(self, browser: Browser) -> None:
@@ -144,14 +150,15 @@ class Life:
         if self.stop.is_set() or browser.asked:
             await self._report_down("stopped", code)
             return False
+        if self._machine.display.lost or self._machine.losses != self._losses:
+            # Chromium exits with 0 then, as if a person had closed it.
+            await self._report_down("crashed", code, "the display was lost")
+            return True
         if code == 0:
             # A person closed its last window, or an agent its last tab.
             self._wants.unwant(self.project)
             await self._report_down("exited", code)
             return False
-        if self._machine.display_lost:
-            await self._report_down("crashed", code, "the display was lost")
-            return True
         await self._report_down("crashed", code, f"the browser crashed, {_describe_exit(code)}")
         if self._crashes.record(self.project):
             message = f"the browser crashed {LIMIT} times in {WINDOW_SECONDS:.0f} s and is left down, last {_describe_exit(code)}"
@@ -160,6 +167,10 @@ class Life:
         return True
 
     async def _clean_up(self) -> None:
+        if self._settling is not None:
+            self._settling.cancel()
+            await asyncio.gather(self._settling, return_exceptions=True)
+            self._settling = None
         if self._browser is not None:
             browser, self._browser = self._browser, None
             await browser.clean_up()

@@ -36,6 +36,8 @@ class Machine:
         self._configured = settings.chromium_path
         self._display_up = asyncio.Event()
         self._display_error = ""
+        # How often the display was lost up to now: a browser that saw another number at its start has lost it.
+        self.losses = 0
 
     def examine(self) -> None:
         """Look at users, Chromium and sandbox. Raises `ConfigError` when the configured user cannot be used."""
@@ -79,11 +81,6 @@ class Machine:
                 await keeper
             await self.display.stop()
 
-    @property
-    def display_lost(self) -> bool:
-        """Whether the display is gone just now, and every browser with it."""
-        return not self._display_up.is_set()
-
     async def wait_display(self) -> None:
         """Wait for the display. Raises `TelebrowserError` BROWSER_UNAVAILABLE when it does not come back."""
         try:
@@ -95,6 +92,7 @@ class Machine:
     async def _keep_display(self) -> None:
         while True:
             reason = await self.display.wait_lost()
+            self.losses += 1
             self._display_up.clear()
             log.error("the display was lost: %s", reason)
             await self.display.stop()

@@ -120,12 +120,11 @@ class XClient:
         """Ask to hear of changes of the root window's properties."""
         self._send(struct.pack("<BxHIII", 2, 4, self.root, 1 << 11, PROPERTY_CHANGE_MASK))
 
-    async def wait_for_change(self, name: str) -> None:
-        """Wait until the root window's property ``name`` changes; a change since `watch` counts."""
-        atom = await self.atom(name)
-        while atom not in self._changes:
+    async def wait_for_any_change(self) -> None:
+        """Wait until a property of the root window changes: which windows there are, their order, the active one. A change since `watch` counts."""
+        while not self._changes:
             await self._packet()
-        self._changes.discard(atom)
+        self._changes.clear()
 
     async def activate(self, window: int) -> None:
         """Ask the window manager to raise and focus a window, and wait until it has. The caller sets the deadline."""
@@ -134,12 +133,7 @@ class XClient:
         event = struct.pack("<BBHIIIIIII", 33, 32, 0, window, kind, FROM_PAGER, 0, 0, 0, 0)
         self._send(struct.pack("<BBHII", 25, 0, 11, self.root, SUBSTRUCTURE_MASKS) + event)
         while await self.active() != window or (await self.windows())[-1:] != [window]:
-            await self._any_change()
-
-    async def _any_change(self) -> None:
-        while not self._changes:
-            await self._packet()
-        self._changes.clear()
+            await self.wait_for_any_change()
 
 
 @contextlib.asynccontextmanager
