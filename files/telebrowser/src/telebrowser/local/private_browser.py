@@ -41,7 +41,9 @@ class PrivateBrowser:
         try:
             self._folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}-{os.getpid()}-{start_time(os.getpid())}-"))
         except OSError as error:
-            raise TelebrowserError("DISK_FULL" if error.errno == 28 else "BROWSER_UNAVAILABLE", f"No temporary profile can be made in {tempfile.gettempdir()}: {error.strerror}") from None
+            raise TelebrowserError(
+                "DISK_FULL" if error.errno == 28 else "BROWSER_UNAVAILABLE", f"No temporary profile can be made in {tempfile.gettempdir()}: {error.strerror}"
+            ) from None
         pipe = Pipe()
         try:
             self._process = self._spawn(pipe)
@@ -64,7 +66,14 @@ class PrivateBrowser:
         if not Path("/dev/dri").exists():
             options.append("--disable-gpu")
         kept = {name: value for name, value in os.environ.items() if name in chromium.KEPT_VARIABLES or name.startswith(chromium.KEPT_PREFIXES)}
-        environ = {"PATH": "/usr/local/bin:/usr/bin:/bin", **kept, "HOME": str(home), "XDG_CONFIG_HOME": str(home), "XDG_CACHE_HOME": str(home), "TMPDIR": str(self._folder)}
+        environ = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            **kept,
+            "HOME": str(home),
+            "XDG_CONFIG_HOME": str(home),
+            "XDG_CACHE_HOME": str(home),
+            "TMPDIR": str(self._folder),
+        }
         command = [self._program, "--headless=new", *options, f"--user-data-dir={self._folder / 'profile'}", f"--window-size={WINDOW}", "about:blank"]
         return subprocess.Popen(
             command,

@@ -76,7 +76,11 @@ class StandaloneProvider:
             self._crashes = [at for at in self._crashes if now - at < STABLE_SECONDS] + [now]
             await self._stop_browser()
             if len(self._crashes) > RESTARTS:
-                raise TelebrowserError("BROWSER_CRASHED", f"The browser ended {len(self._crashes)} times within a minute; it is not started again yet", "Wait a minute and call again.")
+                raise TelebrowserError(
+                    "BROWSER_CRASHED",
+                    f"The browser ended {len(self._crashes)} times within a minute; it is not started again yet",
+                    "Wait a minute and call again.",
+                )
         try:
             for folder in (self.downloads_dir, self.uploads_dir):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -93,7 +97,9 @@ class StandaloneProvider:
                 return await WebSocketTransport(await asyncio.to_thread(debugger_url, self._cdp_url)).open()
             except (OSError, TimeoutError, ValueError) as error:
                 if number == len(RECONNECTS):
-                    raise TelebrowserError("BROWSER_UNAVAILABLE", f"No Chromium answers at {self._cdp_url}: {error}", "Start one with --remote-debugging-port.") from None
+                    raise TelebrowserError(
+                        "BROWSER_UNAVAILABLE", f"No Chromium answers at {self._cdp_url}: {error}", "Start one with --remote-debugging-port."
+                    ) from None
                 await asyncio.sleep(delay)
         raise AssertionError("unreachable")
 
@@ -230,12 +236,11 @@ async def serve(project: str, session: str, settings: config.Settings, cdp_url: 
 async def _watch_parent(ended: asyncio.Event) -> None:
     parent = Parent()
     if parent.descriptor is not None:
-        gone = asyncio.Event()
-        asyncio.get_running_loop().add_reader(parent.descriptor, gone.set)
-        await gone.wait()
-    else:
-        while not parent.gone:
-            await asyncio.sleep(PARENT_SECONDS)
+        asyncio.get_running_loop().add_reader(parent.descriptor, ended.set)
+        return
+    # Without a descriptor there is no event to wait for.
+    while not parent.gone:  # noqa: ASYNC110
+        await asyncio.sleep(PARENT_SECONDS)
     ended.set()
 
 

@@ -10,11 +10,12 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from mcp.types import CallToolResult, ImageContent, TextContent
+from mcp.types import CallToolResult, ContentBlock, ImageContent, TextContent
 
 from ..cdp.connection import CdpError, ConnectionLost, SessionGone
 from ..errors import TelebrowserError
 from ..page import evaluate, keyboard, navigate, pointer, reading, screenshot, snapshot, tabs
+from ..page.deadline import Deadline
 from ..page.document import DocumentGone, ScriptFailed
 from ..page.engine import Engine
 from ..page.tab import Tab
@@ -23,7 +24,7 @@ from .validate import validated
 
 log = logging.getLogger("telebrowser.engine")
 
-Content = list[TextContent | ImageContent]
+Content = list[ContentBlock]
 
 
 class Calls:
@@ -57,17 +58,22 @@ class Calls:
             raise TelebrowserError("EVAL_DISABLED", "browser_evaluate is turned off here")
         args = validated(tool, arguments)
         milliseconds = self._deadline_ms(tool, args)
-        deadline = time.monotonic() + milliseconds / 1000
+        seconds = milliseconds / 1000
+        began = time.monotonic()
+        # The steps end a little before the call, so that the one that ran out of time can say so itself.
+        deadline = Deadline(seconds - min(0.25, seconds / 10))
         try:
-            async with asyncio.timeout(milliseconds / 1000):
+            async with asyncio.timeout(seconds):
                 return await self._dispatch(tool, args, deadline)
         except TimeoutError:
-            raise await self._timed_out(tool, args, milliseconds) from None
+            raise await self._timed_out(tool, args, round((time.monotonic() - began) * 1000)) from None
         except (DocumentGone, SessionGone):
             tab = self._engine.current
             if tab is not None and tab.crashed:
-                raise TelebrowserError("BROWSER_CRASHED", f"The page of tab {tab.name} crashed", "Navigate the tab again to reload it.") from None
-            raise TelebrowserError("TAB_CLOSED" if tab is None or tab.closed else "REF_STALE", "The page was replaced while it was used", "Take a new snapshot and call again.") from None
+                raise tab.crash_error() from None
+            raise TelebrowserError(
+                "TAB_CLOSED" if tab is None or tab.closed else "REF_STALE", "The page was replaced while it was used", "Take a new snapshot and call again."
+            ) from None
         except ConnectionLost as error:
             raise TelebrowserError("BROWSER_CRASHED", f"The browser went away during the call: {error}") from None
         except ScriptFailed as error:
@@ -81,14 +87,14 @@ class Calls:
         asked = args.get("timeout_ms", tool.default_ms or settings.tool_timeout_ms)
         return int(min(most, asked))
 
-    async def _dispatch(self, tool: ToolDefinition, args: dict[str, Any], deadline: float) -> Content:
+    async def _dispatch(self, tool: ToolDefinition, args: dict[str, Any], deadline: Deadline) -> Content:
         engine = self._engine
         if tool.name == "browser_tabs":
             return self._json(await tabs.tabs(engine, args, deadline))
-        tab = await engine.tab(args.get("tab"), max(0.1, deadline - time.monotonic()))
+        tab = await engine.tab(args.get("tab"), deadline.left())
         if tool.name == "browser_screenshot":
             shot = await screenshot.screenshot(engine, tab, args, deadline)
-            picture = [ImageContent(type="image", data=base64.b64encode(shot.data).decode(), mime_type=shot.mime)] if shot.data else []
+            picture: Content = [ImageContent(type="image", data=base64.b64encode(shot.data).decode(), mime_type=shot.mime)] if shot.data else []
             return [*self._json(shot.told, tab), *picture]
         if tool.name == "browser_snapshot" and args.get("format", "outline") == "outline":
             text = await snapshot.outline(engine, tab, args, deadline)
@@ -123,18 +129,18 @@ class Calls:
         return TelebrowserError("TIMEOUT", f"{tool.name} did not finish within {milliseconds} ms")
 
 
-Handler = Callable[[Engine, Tab, dict[str, Any], float], Awaitable[dict[str, Any]]]
+Handler = Callable[[Engine, Tab, dict[str, Any], Deadline], Awaitable[dict[str, Any]]]
 
 
-async def _console(engine: Engine, tab: Tab, args: dict[str, Any], deadline: float) -> dict[str, Any]:
+async def _console(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadline) -> dict[str, Any]:
     return reading.get_console(tab, args, engine.settings.max_text_length)
 
 
-async def _wait_for(engine: Engine, tab: Tab, args: dict[str, Any], deadline: float) -> dict[str, Any]:
+async def _wait_for(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadline) -> dict[str, Any]:
     return await reading.wait_for(tab, args, deadline)
 
 
-async def _dialog(engine: Engine, tab: Tab, args: dict[str, Any], deadline: float) -> dict[str, Any]:
+async def _dialog(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadline) -> dict[str, Any]:
     accept = args["action"] == "accept"
     tab.dialog_plan = (accept, args.get("text", ""))
     return {"armed": args["action"], "tab": tab.name, "note": f"the next dialog of this tab will be {'accepted' if accept else 'dismissed'}"}

@@ -28,7 +28,8 @@ Receive = Callable[[], Awaitable[str | None]]
 Send = Callable[[str], Awaitable[None]]
 
 INSTRUCTIONS = (
-    "A real Chromium with this project's logins; you see only your own tabs. Take browser_snapshot, act on its refs, and read each answer: it tells what the action really did. "
+    "A real Chromium with this project's logins; you see only your own tabs. "
+    "Take browser_snapshot, act on its refs, and read each answer: it tells what the action really did. "
     "Prefer browser_snapshot with scope over whole pages, and browser_wait_for over repeated snapshots."
 )
 
@@ -44,7 +45,9 @@ class Endpoint:
         self._tools = [wire_tool(tool) for tool in TOOLS if evaluate or tool.name != "browser_evaluate"]
 
     def _server(self) -> Server[Any]:
-        return Server("telebrowser", version=__version__, title="telebrowser", instructions=INSTRUCTIONS, on_list_tools=self._list_tools, on_call_tool=self._call_tool)
+        return Server(
+            "telebrowser", version=__version__, title="telebrowser", instructions=INSTRUCTIONS, on_list_tools=self._list_tools, on_call_tool=self._call_tool
+        )
 
     async def _list_tools(self, _ctx: Any, _params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=self._tools)
@@ -114,5 +117,7 @@ def parse(text: str) -> SessionMessage | str:
 
 def wire_tool(tool: ToolDefinition) -> Tool:
     """A definition as the protocol carries it."""
-    annotations = ToolAnnotations(read_only_hint=tool.read_only, destructive_hint=tool.destructive, idempotent_hint=tool.idempotent, open_world_hint=tool.open_world)
+    annotations = ToolAnnotations(
+        read_only_hint=tool.read_only, destructive_hint=tool.destructive, idempotent_hint=tool.idempotent, open_world_hint=tool.open_world
+    )
     return Tool(name=tool.name, title=tool.title, description=tool.description, input_schema=tool.schema(), annotations=annotations)

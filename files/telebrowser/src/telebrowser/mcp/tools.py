@@ -82,7 +82,8 @@ TOOLS: tuple[ToolDefinition, ...] = (
     ToolDefinition(
         "browser_click",
         "Click",
-        "Click an element with real mouse events. Fails at once, naming the reason, when it is hidden, disabled or covered. The answer tells what the click caused: navigation, new tab, dialog, download.",
+        "Click an element with real mouse events. Fails at once, naming the reason, when it is hidden, disabled or covered. "
+        "The answer tells what the click caused: navigation, new tab, dialog, download.",
         _common(
             ref=REF,
             selector=SELECTOR,
@@ -95,9 +96,14 @@ TOOLS: tuple[ToolDefinition, ...] = (
     ToolDefinition(
         "browser_type",
         "Type text",
-        "Put text into a field (text, date, colour, list, rich editor …) and read back what it holds. typed is true only when the field was seen to hold the text.",
+        "Put text into a field (text, date, colour, list, rich editor …) and read back what it holds. "
+        "typed is true only when the field was seen to hold the text.",
         _common(
-            ref=REF, selector=SELECTOR, text=_text("The text; in a select list, the option"), clear_first=_flag("Replace what is there; default true"), submit=_flag("Press Enter afterwards")
+            ref=REF,
+            selector=SELECTOR,
+            text=_text("The text; in a select list, the option"),
+            clear_first=_flag("Replace what is there; default true"),
+            submit=_flag("Press Enter afterwards"),
         ),
         ("text",),
         destructive=True,
@@ -131,6 +137,7 @@ TOOLS: tuple[ToolDefinition, ...] = (
             delay_ms=_number("Wait before the capture", 0, 5000),
         ),
         read_only=True,
+        default_ms=30_000,
     ),
     ToolDefinition(
         "browser_scroll",
@@ -172,7 +179,8 @@ TOOLS: tuple[ToolDefinition, ...] = (
     ToolDefinition(
         "browser_dialog",
         "Answer the next dialog",
-        "Dialogs (alert, confirm, prompt) are dismissed at once and named in the answers. Call this first to have the tab's next one accepted, or answered with text; then repeat the action that opens it.",
+        "Dialogs (alert, confirm, prompt) are dismissed at once and named in the answers. "
+        "Call this first to have the tab's next one accepted, or answered with text; then repeat the action that opens it.",
         _common(action={"type": "string", "enum": ["accept", "dismiss"]}, text=_text("Answer of a prompt")),
         ("action",),
         open_world=False,

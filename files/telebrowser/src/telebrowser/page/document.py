@@ -6,7 +6,17 @@ from typing import Any
 
 from ..cdp.connection import CdpError, Session, SessionGone
 
-GONE = ("Cannot find context", "context was destroyed", "Cannot find execution context", "uniqueContextId not found", "Inspected target navigated", "Session with given id not found")
+GONE = (
+    "Cannot find context",
+    "context was destroyed",
+    "Cannot find execution context",
+    "uniqueContextId not found",
+    "Inspected target navigated",
+    "Session with given id not found",
+)
+
+
+GROUP = "telebrowser"
 
 
 class DocumentGone(Exception):
@@ -31,8 +41,7 @@ class Document:
 
         Raises `DocumentGone`, `ScriptFailed`, TimeoutError or ConnectionLost.
         """
-        declaration = f"(...a) => __telebrowser.{function}(...a)"
-        return await self._run("Runtime.callFunctionOn", timeout, functionDeclaration=declaration, executionContextId=self.context_id, arguments=[{"value": arg} for arg in args])
+        return await self._run("Runtime.callFunctionOn", timeout, **self._invoke(function, args))
 
     async def call_on(self, declaration: str, object_ids: list[str], *args: Any, timeout: float = 30.0) -> Any:
         """Like `call`, with remote objects of this context as the first arguments."""
@@ -45,27 +54,34 @@ class Document:
 
     async def objects(self, function: str, *args: Any, timeout: float = 5.0) -> list[str]:
         """The remote object ids of the elements in the array that ``__telebrowser.function(*args)`` returns."""
-        declaration = f"(...a) => __telebrowser.{function}(...a)"
-        result = await self._raw(
-            "Runtime.callFunctionOn", timeout, functionDeclaration=declaration, executionContextId=self.context_id, arguments=[{"value": arg} for arg in args], objectGroup="telebrowser"
-        )
-        if "objectId" not in result:
+        array = await self.object_for(function, *args, timeout=timeout)
+        if array is None:
             return []
-        listed = await self._guard(self.session.call("Runtime.getProperties", timeout=timeout, objectId=result["objectId"], ownProperties=True))
+        listed = await self._guard(self.session.call("Runtime.getProperties", timeout=timeout, objectId=array, ownProperties=True))
         return [item["value"]["objectId"] for item in listed["result"] if item["name"].isdigit() and "objectId" in item.get("value", {})]
 
     async def object_for(self, function: str, *args: Any, timeout: float = 5.0) -> str | None:
         """The remote object id of the one thing that ``__telebrowser.function(*args)`` returns."""
-        declaration = f"(...a) => __telebrowser.{function}(...a)"
-        result = await self._raw(
-            "Runtime.callFunctionOn", timeout, functionDeclaration=declaration, executionContextId=self.context_id, arguments=[{"value": arg} for arg in args], objectGroup="telebrowser"
-        )
+        result = await self._raw("Runtime.callFunctionOn", timeout, **self._invoke(function, args), objectGroup=GROUP)
         return result.get("objectId")
+
+    async def root_object(self, timeout: float = 5.0) -> str:
+        """The remote object id of the document node itself."""
+        result = await self._raw("Runtime.evaluate", timeout, expression="document", contextId=self.context_id, objectGroup=GROUP)
+        object_id: str = result["objectId"]
+        return object_id
 
     def release(self) -> None:
         """Drop the remote objects that `objects` and `object_for` held."""
         if not self.gone:
-            self.session.forget("Runtime.releaseObjectGroup", objectGroup="telebrowser")
+            self.session.forget("Runtime.releaseObjectGroup", objectGroup=GROUP)
+
+    def _invoke(self, function: str, args: tuple[Any, ...]) -> dict[str, Any]:
+        return {
+            "functionDeclaration": f"(...a) => __telebrowser.{function}(...a)",
+            "executionContextId": self.context_id,
+            "arguments": [{"value": arg} for arg in args],
+        }
 
     async def _run(self, method: str, timeout: float, **params: Any) -> Any:
         result = await self._raw(method, timeout, returnByValue=True, awaitPromise=True, **params)

@@ -7,11 +7,14 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .deadline import Deadline
+
 if TYPE_CHECKING:
     from .tab import Tab
 
 COMMIT_WAIT = 8.0
 READY_WAIT = 4.0
+STOPPED_WAIT = 0.5
 TAB_WAIT = 2.0
 DOWNLOAD_WAIT = 3.0
 REQUEST_WAIT = 0.6
@@ -59,29 +62,29 @@ class Watch:
         return (self.requested is not None or self.started is not None) and not (self.committed or self.stopped or self.downloads)
 
 
-async def conclude(tab: Tab, watch: Watch, seconds: float) -> None:
+async def conclude(tab: Tab, watch: Watch, deadline: Deadline) -> None:
     """Wait for the outcome of what the action visibly began; return at once where it began nothing."""
-    end = time.monotonic() + seconds
-
-    def left(most: float) -> float:
-        return max(0.0, min(most, end - time.monotonic()))
-
     if watch.windows and not watch.new_tabs:
-        await watch.until(lambda: bool(watch.new_tabs), left(TAB_WAIT))
+        await watch.until(lambda: bool(watch.new_tabs), deadline.left(TAB_WAIT))
     if watch.new_tabs and not watch.windows:
-        await watch.until(lambda: all(opened.url not in ("", "about:blank") or opened.settled for opened in watch.new_tabs), left(0.5))
-    if watch.navigating:
-        await watch.until(lambda: not watch.navigating, left(COMMIT_WAIT))
-    if watch.committed:
-        await tab.wait_ready(left(READY_WAIT))
-    elif watch.requests:
-        await watch.until(lambda: not watch.requests or watch.navigating, left(REQUEST_WAIT))
-        if watch.navigating:
-            await watch.until(lambda: not watch.navigating, left(COMMIT_WAIT))
-        if watch.committed:
-            await tab.wait_ready(left(READY_WAIT))
+        await watch.until(lambda: all(opened.url not in ("", "about:blank") or opened.settled for opened in watch.new_tabs), deadline.left(0.5))
+    await _arrive(tab, watch, deadline)
+    if watch.requests and not watch.committed:
+        await watch.until(lambda: not watch.requests or watch.navigating, deadline.left(REQUEST_WAIT))
+        await _arrive(tab, watch, deadline)
     if watch.downloads:
-        await watch.until(lambda: all(download["state"] != "inProgress" for download in watch.downloads), left(DOWNLOAD_WAIT))
+        await watch.until(lambda: all(download["state"] != "inProgress" for download in watch.downloads), deadline.left(DOWNLOAD_WAIT))
+
+
+async def _arrive(tab: Tab, watch: Watch, deadline: Deadline) -> None:
+    """If a navigation is under way, wait until its page can be used."""
+    if watch.navigating:
+        await watch.until(lambda: not watch.navigating, deadline.left(COMMIT_WAIT))
+        if watch.stopped and not watch.committed:
+            # The request became a download, which is announced by the browser a little later, or nothing at all (204).
+            await watch.until(lambda: bool(watch.downloads) or watch.committed, deadline.left(STOPPED_WAIT))
+    if watch.committed:
+        await tab.wait_ready(deadline.left(READY_WAIT))
 
 
 def describe(tab: Tab, watch: Watch) -> dict[str, Any]:
@@ -104,7 +107,6 @@ def describe(tab: Tab, watch: Watch) -> dict[str, Any]:
             for index, opened in enumerate(watch.new_tabs)
         ]
     if watch.dialogs:
-        told["dialogs"] = list(watch.dialogs)
         for dialog in watch.dialogs:
             dialog["told"] = True
         told["dialogs"] = [{key: value for key, value in dialog.items() if key != "told"} for dialog in watch.dialogs]

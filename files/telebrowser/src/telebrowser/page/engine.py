@@ -132,7 +132,9 @@ class Engine:
         if self._expected or tab.target_id in self._expected:
             return
         opener = self.tabs.get(tab.opener or "")
-        watching: list[Watch] = list(opener.watches) if opener is not None else [watch for other in self.tabs.values() for watch in other.watches if watch.windows]
+        watching: list[Watch] = (
+            list(opener.watches) if opener is not None else [watch for other in self.tabs.values() for watch in other.watches if watch.windows]
+        )
         for watch in watching:
             watch.new_tabs.append(tab)
             watch.touch()

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 from ..cdp.connection import CdpError, SessionGone
 from ..errors import TelebrowserError
+from .deadline import Deadline
 from .effects import conclude, describe
 from .engine import Engine
 from .tab import Tab
 
+PLAIN_DATA = "Return plain data: text, numbers, lists and objects of them."
 
-async def evaluate(engine: Engine, tab: Tab, args: dict[str, Any], deadline: float) -> dict[str, Any]:
+
+async def evaluate(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadline) -> dict[str, Any]:
     """The value of an expression, or of a function called with no arguments; promises are awaited.
 
     Raises ``INVALID_ARGS`` with the page's message when the script throws.
     """
     expression: str = args["expression"]
     async with tab.lock.hold():
-        await tab.navigation_guard(deadline - time.monotonic())
+        await tab.navigation_guard(deadline.left())
         with tab.watch() as watch:
             try:
                 answer = await tab.session.call(
@@ -29,15 +31,17 @@ async def evaluate(engine: Engine, tab: Tab, args: dict[str, Any], deadline: flo
                     returnByValue=True,
                     awaitPromise=True,
                     userGesture=True,
-                    timeout=max(0.1, deadline - time.monotonic()),
+                    timeout=deadline.left(),
                 )
             except CdpError as error:
                 if not (watch.navigating or watch.committed or "navigat" in error.message or "context" in error.message):
-                    raise TelebrowserError("INVALID_ARGS", f"The value cannot be given: {error.message}", "Return plain data: text, numbers, lists and objects of them.") from None
+                    raise TelebrowserError(
+                        "INVALID_ARGS", f"The value cannot be given: {error.message}", "Return plain data: text, numbers, lists and objects of them."
+                    ) from None
                 answer = {"result": {}}
             except SessionGone:
                 return {"result": None, "closed": "the tab closed"}
-            await conclude(tab, watch, deadline - time.monotonic())
+            await conclude(tab, watch, deadline)
             effects = describe(tab, watch)
     details = answer.get("exceptionDetails")
     if details is not None:

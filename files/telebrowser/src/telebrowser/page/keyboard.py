@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
 from ..cdp.connection import Session
 from ..errors import TelebrowserError
+from .deadline import Deadline
 from .document import DocumentGone
 from .effects import Watch, conclude, describe
 from .engine import Engine
@@ -23,7 +23,7 @@ PUNCTUATION = {
 SHIFTED = dict(zip('!@#$%^&*()_+{}|:"<>?~', "1234567890-=[]\\;',./`", strict=True))
 
 
-async def type_text(engine: Engine, tab: Tab, args: dict[str, Any], deadline: float) -> dict[str, Any]:
+async def type_text(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadline) -> dict[str, Any]:
     """Put text into the target as a person would and tell what the field holds afterwards.
 
     Raises ``ELEMENT_NOT_FOUND``, ``ELEMENT_NOT_TYPEABLE``, ``ELEMENT_DISABLED``, ``ELEMENT_HIDDEN``, ``REF_STALE`` or ``TIMEOUT``.
@@ -36,7 +36,12 @@ async def type_text(engine: Engine, tab: Tab, args: dict[str, Any], deadline: fl
             except DocumentGone:
                 if not (watch.committed or watch.navigating):
                     raise TelebrowserError("REF_STALE", "The document was replaced while the text was typed") from None
-                answer = {"typed": True, **element.given, "length": len(args["text"]), "note": "the page was left while the text was typed; what the field held was not seen"}
+                answer = {
+                    "typed": False,
+                    **element.given,
+                    "length": len(args["text"]),
+                    "note": "the page was left while the text was typed; what the field held was not seen",
+                }
             if args.get("submit") and answer["typed"]:
                 await asyncio.gather(*_key(tab.session, "Enter", "Enter", 13, "\r"))
                 answer["submitted"] = True
@@ -45,23 +50,20 @@ async def type_text(engine: Engine, tab: Tab, args: dict[str, Any], deadline: fl
             return {**answer, **describe(tab, watch)}
 
 
-async def _conclude(tab: Tab, watch: Watch, deadline: float, *, submitted: bool) -> None:
+async def _conclude(tab: Tab, watch: Watch, deadline: Deadline, *, submitted: bool) -> None:
     if submitted:
-        await watch.until(lambda: watch.navigating or watch.committed or watch.within is not None or bool(watch.requests), min(0.15, deadline - time.monotonic()))
+        await watch.until(lambda: watch.navigating or watch.committed or watch.within is not None or bool(watch.requests), deadline.left(0.15))
     elif watch.requests:
         watch.requests.clear()
-    await conclude(tab, watch, deadline - time.monotonic())
+    await conclude(tab, watch, deadline)
 
 
-async def _type(engine: Engine, tab: Tab, element: Element, args: dict[str, Any], deadline: float) -> dict[str, Any]:
+async def _type(engine: Engine, tab: Tab, element: Element, args: dict[str, Any], deadline: Deadline) -> dict[str, Any]:
     text: str = args["text"]
     clear = args.get("clear_first", True)
     document = element.document
 
-    def left() -> float:
-        return max(0.1, deadline - time.monotonic())
-
-    field = await document.call("prepareType", element.number, {"text": text, "clear": clear}, timeout=left())
+    field = await document.call("prepareType", element.number, {"text": text, "clear": clear}, timeout=deadline.left())
     if "error" in field:
         raise_for(field, element, engine)
     if field.get("done"):
@@ -72,17 +74,18 @@ async def _type(engine: Engine, tab: Tab, element: Element, args: dict[str, Any]
     if clear and (field["selected"] or not text) and (not text or field["kind"] == "editable"):
         await asyncio.gather(*_key(session, "Backspace", "Backspace", 8))
     await _send(session, text, single=field["single"], deadline=deadline)
-    result = await document.call("finishType", _expected(text, field), clear, timeout=left())
+    result = await document.call("finishType", _expected(text, field), clear, timeout=deadline.left())
     if result.get("lost"):
         raise DocumentGone
     if result["matches"] or not clear:
         return _told(element, text, result)
     if not result["length"] and text and result["connected"]:
-        return _refused(element, text, result, field)
+        refused = f"{element.shown} took none of the {len(text)} characters; it now holds ''"
+        raise TelebrowserError("ELEMENT_NOT_TYPEABLE", refused, "Check with a snapshot that it is the field you mean.")
     return _told(element, text, result)
 
 
-async def _focus_by_click(engine: Engine, tab: Tab, element: Element, field: dict[str, Any], clear: bool, deadline: float) -> None:
+async def _focus_by_click(engine: Engine, tab: Tab, element: Element, field: dict[str, Any], clear: bool, deadline: Deadline) -> None:
     """A field that ignores focus() (a rich editor's shell) gets a real click first."""
     from .pointer import _press, _to_page
 
@@ -90,9 +93,13 @@ async def _focus_by_click(engine: Engine, tab: Tab, element: Element, field: dic
     if "error" in point:
         raise_for(point, element, engine)
     await _press(tab, point["x"], point["y"], "left", 1, deadline)
-    again = await element.document.call("selectTyped", clear, timeout=max(0.1, deadline - time.monotonic()))
+    again = await element.document.call("selectTyped", clear, timeout=deadline.left())
     if not again["focused"]:
-        raise TelebrowserError("ELEMENT_NOT_TYPEABLE", f"{element.given.get('ref') or element.given.get('selector')} does not take the focus; nothing was typed", "Target the field inside it.")
+        raise TelebrowserError(
+            "ELEMENT_NOT_TYPEABLE",
+            f"{element.given.get('ref') or element.given.get('selector')} does not take the focus; nothing was typed",
+            "Target the field inside it.",
+        )
 
 
 def _expected(text: str, field: dict[str, Any]) -> str:
@@ -100,7 +107,7 @@ def _expected(text: str, field: dict[str, Any]) -> str:
     return expected.replace("\n", "") if field["single"] else expected
 
 
-async def _send(session: Session, text: str, *, single: bool, deadline: float) -> None:
+async def _send(session: Session, text: str, *, single: bool, deadline: Deadline) -> None:
     """Short text key by key, so that pages which listen for keys see them; long text in pieces; newlines as Enter."""
     normal = text.replace("\r\n", "\n").replace("\r", "\n")
     if single:
@@ -115,7 +122,7 @@ async def _send(session: Session, text: str, *, single: bool, deadline: float) -
         else:
             steps += [session.start("Input.insertText", text=line[at : at + CHUNK]) for at in range(0, len(line), CHUNK)]
     if steps:
-        async with asyncio.timeout(max(0.1, deadline - time.monotonic())):
+        async with asyncio.timeout(deadline.left()):
             await asyncio.gather(*steps)
 
 
@@ -167,8 +174,3 @@ def _told(element: Element, text: str, result: dict[str, Any]) -> dict[str, Any]
         held = "something else (a password is not shown)" if result["value"] is None else f"'{result['value'][:200]}'"
         answer["note"] = f"the page changed the text: the field now holds {held}"
     return answer
-
-
-def _refused(element: Element, text: str, result: dict[str, Any], field: dict[str, Any]) -> dict[str, Any]:
-    given = element.given.get("ref") or element.given.get("selector")
-    raise TelebrowserError("ELEMENT_NOT_TYPEABLE", f"{given} took none of the {len(text)} characters; it now holds ''", "Check with a snapshot that it is the field you mean.")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 from urllib.parse import urldefrag
 
 from ..cdp.connection import CdpError
 from ..errors import TelebrowserError
 from . import urls
+from .deadline import Deadline
 from .document import DocumentGone, ScriptFailed
-from .effects import Watch, describe
+from .effects import DOWNLOAD_WAIT, Watch, describe
 from .engine import Engine
 from .tab import Tab
 
@@ -18,7 +18,7 @@ LOAD_PATIENCE = 1.5
 RESPOND_SECONDS = 0.4
 
 
-async def navigate(engine: Engine, tab: Tab, args: dict[str, Any], deadline: float) -> dict[str, Any]:
+async def navigate(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadline) -> dict[str, Any]:
     """Open ``url`` (or go ``back``, ``forward``, ``reload``) and wait until the page can be used.
 
     Answers as soon as the document is parsed and the load event has come, or `LOAD_PATIENCE` seconds after parsing.
@@ -55,9 +55,9 @@ async def _recover(tab: Tab) -> None:
         session.forget("Page.stopLoading")
 
 
-async def _send(tab: Tab, url: str, watch: Watch, deadline: float) -> None:
+async def _send(tab: Tab, url: str, watch: Watch, deadline: Deadline) -> None:
     try:
-        answer = await tab.session.call("Page.navigate", url=url, timeout=max(0.1, deadline - time.monotonic()))
+        answer = await tab.session.call("Page.navigate", url=url, timeout=deadline.left())
     except CdpError as error:
         raise TelebrowserError("INVALID_URL", f"The browser refuses {url[:200]!r}: {error.message}") from None
     except TimeoutError:
@@ -81,25 +81,20 @@ def _raise_net_error(url: str, text: str) -> None:
     raise TelebrowserError("INVALID_URL", f"{url[:200]} cannot be opened: {text}", "Check the address, and that its server runs.")
 
 
-async def _arrive(engine: Engine, tab: Tab, url: str, watch: Watch, deadline: float) -> dict[str, Any]:
-    def left() -> float:
-        return max(0.0, deadline - 0.1 - time.monotonic())
-
-    if not watch.downloads and not await watch.until(lambda: watch.committed or watch.stopped or bool(watch.downloads), left()):
+async def _arrive(engine: Engine, tab: Tab, url: str, watch: Watch, deadline: Deadline) -> dict[str, Any]:
+    if not watch.downloads and not await watch.until(lambda: watch.committed or watch.stopped or bool(watch.downloads), deadline.left()):
         raise _timeout(tab, url)
     if watch.downloads:
-        from .effects import DOWNLOAD_WAIT
-
-        await watch.until(lambda: all(download["state"] != "inProgress" for download in watch.downloads), min(left(), DOWNLOAD_WAIT))
+        await watch.until(lambda: all(download["state"] != "inProgress" for download in watch.downloads), deadline.left(DOWNLOAD_WAIT))
         return {"url": tab.url, "title": tab.title, "status": 0, "note": "the address is a download; the page stays", **describe(tab, watch)}
-    if not await tab.wait_ready(left()):
+    if not await tab.wait_ready(deadline.left()):
         raise _timeout(tab, url)
     if not engine.allow_private and tab.remote:
         await _check_remote(tab, url)
-    loaded = await tab.wait_loaded(min(left(), LOAD_PATIENCE))
+    loaded = await tab.wait_loaded(deadline.left(LOAD_PATIENCE))
     if tab.redirects > engine.settings.max_redirects:
         raise TelebrowserError("INVALID_URL", f"{url[:200]} redirects more than {engine.settings.max_redirects} times", "Raise MAX_REDIRECTS if that is meant.")
-    answer = await _info(tab, left())
+    answer = await _info(tab, deadline.left())
     if not loaded:
         answer["note"] = "the page can be used; it is still loading (images, frames or scripts have not finished)"
     told = describe(tab, watch)
@@ -130,22 +125,22 @@ async def _info(tab: Tab, seconds: float) -> dict[str, Any]:
     return answer
 
 
-async def _within(tab: Tab, url: str, watch: Watch, deadline: float) -> dict[str, Any]:
+async def _within(tab: Tab, url: str, watch: Watch, deadline: Deadline) -> dict[str, Any]:
     """A change of the fragment only: there is no load to wait for."""
     await _send(tab, url, watch, deadline)
-    await watch.until(lambda: watch.within is not None or watch.committed, max(0.1, min(5.0, deadline - time.monotonic())))
+    await watch.until(lambda: watch.within is not None or watch.committed, deadline.left(5.0))
     if watch.committed:
-        await tab.wait_ready(max(0.1, deadline - time.monotonic()))
-    answer = await _info(tab, max(0.1, deadline - time.monotonic()))
+        await tab.wait_ready(deadline.left())
+    answer = await _info(tab, deadline.left())
     told = describe(tab, watch)
     told.pop("navigated", None)
     return {**answer, "same_document": watch.within is not None, **told}
 
 
-async def _history(engine: Engine, tab: Tab, way: str, deadline: float) -> dict[str, Any]:
+async def _history(engine: Engine, tab: Tab, way: str, deadline: Deadline) -> dict[str, Any]:
     await _recover(tab)
     with tab.watch() as watch:
-        left = max(0.1, deadline - time.monotonic())
+        left = deadline.left()
         if way == "reload":
             await tab.session.call("Page.reload", timeout=left)
         else:

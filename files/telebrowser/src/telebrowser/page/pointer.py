@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
 from ..cdp.connection import CdpError, SessionGone
 from ..errors import TelebrowserError
+from .deadline import Deadline
 from .document import Document, DocumentGone
 from .effects import Watch, conclude, describe
 from .engine import Engine
@@ -19,7 +19,7 @@ MOVE_PATIENCE_MS = 2500
 ATTEMPTS = 3
 
 
-async def click(engine: Engine, tab: Tab, args: dict[str, Any], deadline: float) -> dict[str, Any]:
+async def click(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadline) -> dict[str, Any]:
     """Click the target with real mouse events; the answer tells what the click caused.
 
     Raises ``ELEMENT_NOT_FOUND``, ``ELEMENT_HIDDEN``, ``ELEMENT_DISABLED``, ``ELEMENT_NOT_CLICKABLE``, ``REF_STALE`` or ``TIMEOUT``.
@@ -34,11 +34,11 @@ async def click(engine: Engine, tab: Tab, args: dict[str, Any], deadline: float)
                     return {"clicked": True, **element.given, "closed": "the tab closed"}
                 if not (watch.navigating or watch.committed):
                     raise TelebrowserError("REF_STALE", "The document was replaced while the target was prepared; nothing was clicked") from None
-                await conclude(tab, watch, deadline - time.monotonic())
+                await conclude(tab, watch, deadline)
                 raise TelebrowserError("REF_STALE", f"The page went to {tab.url} before the click; nothing was clicked") from None
 
 
-async def _click(engine: Engine, tab: Tab, element: Element, args: dict[str, Any], watch: Watch, deadline: float) -> dict[str, Any]:
+async def _click(engine: Engine, tab: Tab, element: Element, args: dict[str, Any], watch: Watch, deadline: Deadline) -> dict[str, Any]:
     count = args.get("count", 1)
     for attempt in range(ATTEMPTS):
         ready = await _prepare(element, {"guard": True, "patience": PATIENCE_MS if attempt else MOVE_PATIENCE_MS, "hover": False}, deadline)
@@ -57,27 +57,35 @@ async def _click(engine: Engine, tab: Tab, element: Element, args: dict[str, Any
         if closed:
             return {**answer, "closed": "the tab closed"}
         try:
-            seen = await element.document.call("finishClick", timeout=max(0.1, deadline - time.monotonic()))
+            seen = await element.document.call("finishClick", timeout=deadline.left())
         except DocumentGone:
             seen = {"lost": True}
         if seen.get("missed"):
             continue
-        await conclude(tab, watch, deadline - time.monotonic())
+        await conclude(tab, watch, deadline)
         effects = describe(tab, watch)
         reached = seen.get("lost") or any(kind in ("click", "mousedown", "auxclick", "contextmenu") for kind in seen.get("seen", ()))
         if not reached and not effects:
-            raise TelebrowserError("ELEMENT_NOT_CLICKABLE", f"The press at {answer['x']}, {answer['y']} was not seen by {_named(element)}", "Take a snapshot: something may lie over it.")
+            raise TelebrowserError(
+                "ELEMENT_NOT_CLICKABLE",
+                f"The press at {answer['x']}, {answer['y']} was not seen by {element.shown}",
+                "Take a snapshot: something may lie over it.",
+            )
         return {**answer, **effects}
-    raise TelebrowserError("ELEMENT_NOT_CLICKABLE", f"{_named(element)} was covered by {seen['missed']} at the moment of each press; nothing was clicked", "Wait for the page to settle, or pass force: true.")
+    raise TelebrowserError(
+        "ELEMENT_NOT_CLICKABLE",
+        f"{element.shown} was covered by {seen['missed']} at the moment of each press; nothing was clicked",
+        "Wait for the page to settle, or pass force: true.",
+    )
 
 
-async def _prepare(element: Element, options: dict[str, Any], deadline: float) -> dict[str, Any]:
+async def _prepare(element: Element, options: dict[str, Any], deadline: Deadline) -> dict[str, Any]:
     """Retry within the page until the target can be hit; a page-side wait never outlives the call."""
-    left = max(0.1, deadline - time.monotonic())
+    left = deadline.left()
     options["patience"] = min(options["patience"], int(left * 500))
     first = await element.document.call("prepareClick", element.number, {**options, "patience": min(options["patience"], PATIENCE_MS)}, timeout=left)
     if first.get("error") == "moving":
-        first = await element.document.call("prepareClick", element.number, options, timeout=max(0.1, deadline - time.monotonic()))
+        first = await element.document.call("prepareClick", element.number, options, timeout=deadline.left())
     found: dict[str, Any] = first
     return found
 
@@ -97,7 +105,7 @@ async def _to_page(engine: Engine, tab: Tab, document: Document, x: float, y: fl
         x, y = point["x"], point["y"]
 
 
-async def _press(tab: Tab, x: float, y: float, button: str, count: int, deadline: float) -> bool:
+async def _press(tab: Tab, x: float, y: float, button: str, count: int, deadline: Deadline) -> bool:
     """Move, press and release; whether the tab closed meanwhile."""
     session = tab.session
     buttons = {"left": 1, "right": 2, "middle": 4}[button]
@@ -105,7 +113,7 @@ async def _press(tab: Tab, x: float, y: float, button: str, count: int, deadline
     for number in range(1, count + 1):
         steps.append(session.start("Input.dispatchMouseEvent", type="mousePressed", x=x, y=y, button=button, buttons=buttons, clickCount=number))
         steps.append(session.start("Input.dispatchMouseEvent", type="mouseReleased", x=x, y=y, button=button, buttons=0, clickCount=number))
-    async with asyncio.timeout(max(0.1, deadline - time.monotonic())):
+    async with asyncio.timeout(deadline.left()):
         results = await asyncio.gather(*steps, return_exceptions=True)
     for result in results:
         if isinstance(result, SessionGone):
@@ -117,12 +125,12 @@ async def _press(tab: Tab, x: float, y: float, button: str, count: int, deadline
     return False
 
 
-async def _force(engine: Engine, tab: Tab, element: Element, watch: Watch, deadline: float) -> dict[str, Any]:
+async def _force(engine: Engine, tab: Tab, element: Element, watch: Watch, deadline: Deadline) -> dict[str, Any]:
     """Dispatch the click to the element itself, whatever lies over it."""
-    done = await element.document.call("forceClick", element.number, timeout=max(0.1, deadline - time.monotonic()))
+    done = await element.document.call("forceClick", element.number, timeout=deadline.left())
     if "error" in done:
         raise_for(done, element, engine)
-    await conclude(tab, watch, deadline - time.monotonic())
+    await conclude(tab, watch, deadline)
     return {"clicked": True, **element.given, "x": round(done["x"], 1), "y": round(done["y"], 1), "forced": True, **describe(tab, watch)}
 
 

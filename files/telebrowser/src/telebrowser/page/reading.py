@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from ..errors import TelebrowserError
+from .deadline import Deadline
 from .document import DocumentGone, ScriptFailed
 from .engine import Engine
 from .tab import Tab
@@ -16,16 +17,16 @@ POLL = 0.1
 SCROLL_DIRECTIONS = ("up", "down", "left", "right", "top", "bottom")
 
 
-async def get_text(engine: Engine, tab: Tab, args: dict[str, Any], deadline: float) -> dict[str, Any]:
+async def get_text(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadline) -> dict[str, Any]:
     """The visible text of the page or of one element; a form field's value. Passwords are never given."""
-    await tab.navigation_guard(deadline - time.monotonic())
+    await tab.navigation_guard(deadline.left())
     limit = engine.settings.max_text_length
     if args.get("ref") is None and args.get("selector") is None:
-        document = await tab.main_document(deadline - time.monotonic())
-        found = await document.call("readText", None, timeout=max(0.1, deadline - time.monotonic()))
+        document = await tab.main_document(deadline.left())
+        found = await document.call("readText", None, timeout=deadline.left())
     else:
         element = await find(engine, tab, args, deadline)
-        found = await element.document.call("readText", element.number, timeout=max(0.1, deadline - time.monotonic()))
+        found = await element.document.call("readText", element.number, timeout=deadline.left())
         if "error" in found:
             raise_for(found, element, engine)
     text = found["text"]
@@ -47,10 +48,16 @@ def get_console(tab: Tab, args: dict[str, Any], limit: int) -> dict[str, Any]:
     cleared = bool(args.get("clear_after", False))
     if cleared:
         tab.console.clear()
-    return {"messages": kept, "count": len(kept), "cleared": cleared, "truncated": len(kept) < len(messages) or dropped > 0, "droppedCount": dropped + len(messages) - len(kept)}
+    return {
+        "messages": kept,
+        "count": len(kept),
+        "cleared": cleared,
+        "truncated": len(kept) < len(messages) or dropped > 0,
+        "droppedCount": dropped + len(messages) - len(kept),
+    }
 
 
-async def wait_for(tab: Tab, args: dict[str, Any], deadline: float) -> dict[str, Any]:
+async def wait_for(tab: Tab, args: dict[str, Any], deadline: Deadline) -> dict[str, Any]:
     """Wait until a selector is visible or a text is there, in any frame. Raises ``INVALID_ARGS`` or ``TIMEOUT``."""
     selector, text = args.get("selector"), args.get("text")
     if selector is None and text is None:
@@ -60,16 +67,16 @@ async def wait_for(tab: Tab, args: dict[str, Any], deadline: float) -> dict[str,
     while True:
         if await _seen(tab, selector, wanted, deadline):
             return {"found": True, "selector": selector, "text": text, "elapsed_ms": round((time.monotonic() - began) * 1000)}
-        if time.monotonic() + POLL >= deadline - 0.1:
+        if deadline.passed(POLL):
             what = " with ".join(([f"an element matching {selector!r}"] if selector else []) + ([f"the text {text!r}"] if text else []))
             raise TelebrowserError("TIMEOUT", f"{what[0].upper()}{what[1:]} did not appear within {round((time.monotonic() - began) * 1000)} ms")
         await asyncio.sleep(POLL)
 
 
-async def _seen(tab: Tab, selector: str | None, wanted: str | None, deadline: float) -> bool:
+async def _seen(tab: Tab, selector: str | None, wanted: str | None, deadline: Deadline) -> bool:
     for document in tab.frames.all():
         try:
-            found = await document.call("check", selector, wanted, timeout=max(0.1, deadline - 0.1 - time.monotonic()))
+            found = await document.call("check", selector, wanted, timeout=deadline.left())
         except (DocumentGone, TimeoutError):
             continue
         except ScriptFailed as error:
@@ -81,7 +88,7 @@ async def _seen(tab: Tab, selector: str | None, wanted: str | None, deadline: fl
     return False
 
 
-async def scroll(engine: Engine, tab: Tab, args: dict[str, Any], deadline: float) -> dict[str, Any]:
+async def scroll(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadline) -> dict[str, Any]:
     """Scroll by direction, to an element, or to a position; exactly one of the three."""
     by_element = args.get("selector") is not None or args.get("ref") is not None
     direction, x, y, pixels = args.get("direction"), args.get("x"), args.get("y"), args.get("pixels")
@@ -95,8 +102,8 @@ async def scroll(engine: Engine, tab: Tab, args: dict[str, Any], deadline: float
         raise TelebrowserError("INVALID_ARGS", "Give exactly one of direction, selector or ref, and x with y")
     if pixels is not None and direction not in ("up", "down", "left", "right"):
         raise TelebrowserError("INVALID_ARGS", "pixels goes with the directions up, down, left and right")
-    await tab.navigation_guard(deadline - time.monotonic())
-    left = max(0.1, deadline - time.monotonic())
+    await tab.navigation_guard(deadline.left())
+    left = deadline.left()
     if by_element:
         element = await find(engine, tab, args, deadline)
         found = await element.document.call("scroll", {"number": element.number, "x": None, "y": None, "direction": None, "pixels": None}, timeout=left)

@@ -13,13 +13,15 @@ from typing import Any, NamedTuple
 
 from ..cdp.connection import CdpError
 from ..errors import TelebrowserError
+from .deadline import Deadline
 from .document import DocumentGone
 from .engine import Engine
 from .tab import Tab
 
 MAX_PIXELS = 16_000_000
 MAX_SIDE = 16_000
-REVEAL_MS = 6000
+REVEAL_MS = 5000
+TALL_VIEWS = 10
 NAME = re.compile(r"[\w. ()+@=,-]{1,120}", re.UNICODE)
 
 
@@ -31,11 +33,11 @@ class Shot(NamedTuple):
     told: dict[str, Any]
 
 
-async def screenshot(engine: Engine, tab: Tab, args: dict[str, Any], deadline: float) -> Shot:
+async def screenshot(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadline) -> Shot:
     """Capture the tab, save the file in the output folder. Raises ``UNSAFE_PATH``, ``TIMEOUT`` or ``DISK_FULL``."""
     kind = args.get("format", "jpeg")
     path = safe_path(engine.provider.output_dir, args.get("filename"), kind)
-    await tab.navigation_guard(deadline - time.monotonic())
+    await tab.navigation_guard(deadline.left())
     if args.get("delay_ms"):
         await asyncio.sleep(args["delay_ms"] / 1000)
     options: dict[str, Any] = {"format": kind, "optimizeForSpeed": True}
@@ -51,9 +53,9 @@ async def screenshot(engine: Engine, tab: Tab, args: dict[str, Any], deadline: f
     return Shot(data if inline else b"", f"image/{kind}", {"path": str(path), "size": len(data), "truncated": not inline, **told})
 
 
-async def _capture(tab: Tab, options: dict[str, Any], deadline: float) -> bytes:
+async def _capture(tab: Tab, options: dict[str, Any], deadline: Deadline) -> bytes:
     try:
-        answer = await tab.session.call("Page.captureScreenshot", timeout=max(0.1, deadline - time.monotonic()), **options)
+        answer = await tab.session.call("Page.captureScreenshot", timeout=deadline.left(), **options)
     except TimeoutError:
         raise TelebrowserError("TIMEOUT", f"Tab {tab.name} gave no picture in time") from None
     except CdpError as error:
@@ -61,18 +63,13 @@ async def _capture(tab: Tab, options: dict[str, Any], deadline: float) -> bytes:
     return base64.b64decode(answer["data"])
 
 
-async def _full_page(tab: Tab, options: dict[str, Any], deadline: float) -> tuple[bytes, dict[str, Any]]:
+async def _full_page(tab: Tab, options: dict[str, Any], deadline: Deadline) -> tuple[bytes, dict[str, Any]]:
     """Show every part once so that lazy content paints, then capture all of it, scaled down where it is too large."""
-    document = await tab.main_document(deadline - time.monotonic())
-    left = max(0.1, deadline - time.monotonic())
-    try:
-        await document.call("revealAll", min(REVEAL_MS, left * 600), timeout=left)
-    except DocumentGone:
-        raise TelebrowserError("TIMEOUT", "The page went elsewhere while it was captured") from None
-    metrics = await tab.session.call("Page.getLayoutMetrics", timeout=max(0.1, deadline - time.monotonic()))
+    await _reveal(tab, deadline)
+    metrics = await tab.session.call("Page.getLayoutMetrics", timeout=deadline.left())
     size = metrics["cssContentSize"]
     width, height = max(1.0, size["width"]), max(1.0, size["height"])
-    ratio = await tab.session.call("Runtime.evaluate", expression="devicePixelRatio", returnByValue=True, timeout=max(0.1, deadline - time.monotonic()))
+    ratio = await tab.session.call("Runtime.evaluate", expression="devicePixelRatio", returnByValue=True, timeout=deadline.left())
     density = float(ratio["result"].get("value") or 1)
     scale = min(1.0, math.sqrt(MAX_PIXELS / (width * height)) / density, MAX_SIDE / max(width, height) / density)
     clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": scale}
@@ -81,6 +78,31 @@ async def _full_page(tab: Tab, options: dict[str, Any], deadline: float) -> tupl
     if scale < 1:
         told["scale"] = round(scale, 4)
     return data, told
+
+
+async def _reveal(tab: Tab, deadline: Deadline) -> None:
+    """Scroll down the page and back. A very tall one is seen through a taller window meanwhile, so that it takes fewer steps."""
+    document = await tab.main_document(deadline.left())
+    metrics = await tab.session.call("Page.getLayoutMetrics", timeout=deadline.left())
+    view, height = metrics["cssLayoutViewport"], metrics["cssContentSize"]["height"]
+    tall = height > TALL_VIEWS * view["clientHeight"]
+    if tall:
+        await tab.session.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=view["clientWidth"],
+            height=view["clientHeight"] * TALL_VIEWS,
+            deviceScaleFactor=0,
+            mobile=False,
+            timeout=deadline.left(),
+        )
+    try:
+        left = deadline.left()
+        await document.call("revealAll", min(REVEAL_MS, left * 400), timeout=left)
+    except DocumentGone:
+        raise TelebrowserError("TIMEOUT", "The page went elsewhere while it was captured") from None
+    finally:
+        if tall:
+            tab.session.forget("Emulation.clearDeviceMetricsOverride")
 
 
 def safe_path(folder: Path, filename: str | None, kind: str) -> Path:

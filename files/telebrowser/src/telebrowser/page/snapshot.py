@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from typing import Any
 
 from ..cdp.connection import CdpError
 from ..errors import TelebrowserError
+from .deadline import Deadline
 from .document import Document, DocumentGone
 from .engine import Engine
 from .refs import parse
@@ -24,21 +24,23 @@ SUSPECTS = 60
 MAX_FRAMES = 60
 
 
-async def outline(engine: Engine, tab: Tab, args: dict[str, Any], deadline: float) -> str:
+async def outline(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadline) -> str:
     """The page as text, one line per thing, refs on what can be acted on."""
-    await tab.navigation_guard(deadline - time.monotonic())
+    await tab.navigation_guard(deadline.left())
     budget = args.get("max_bytes", DEFAULT_BYTES) - TRAILER_BYTES
     depth = args.get("depth", 1000)
     document, scope = await _scope(engine, tab, args, deadline)
     collected = _Collected(engine, tab, {"depth": depth, "text": args.get("include_text", True)}, deadline)
     lines = await collected.frame(document, scope, 0, budget - HEAD_BYTES)
     head = f"Page: {' '.join(tab.title.split())[:200]}\nURL: {tab.url[:500]}\nTab: {tab.name}" + ("" if tab.is_loaded else " (still loading)") + "\n"
-    return head + "\n" + "\n".join(lines) + ("\n" if lines else "(nothing to see: the page is empty)\n") + collected.trailer(args.get("max_bytes", DEFAULT_BYTES))
+    return (
+        head + "\n" + "\n".join(lines) + ("\n" if lines else "(nothing to see: the page is empty)\n") + collected.trailer(args.get("max_bytes", DEFAULT_BYTES))
+    )
 
 
-async def elements(engine: Engine, tab: Tab, args: dict[str, Any], deadline: float) -> dict[str, Any]:
+async def elements(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadline) -> dict[str, Any]:
     """The interactive elements as a list, with selectors; main frame first, then the frames in it."""
-    await tab.navigation_guard(deadline - time.monotonic())
+    await tab.navigation_guard(deadline.left())
     document, scope = await _scope(engine, tab, args, deadline)
     wanted = args.get("max_items", 100)
     found: list[dict[str, Any]] = []
@@ -62,21 +64,20 @@ async def elements(engine: Engine, tab: Tab, args: dict[str, Any], deadline: flo
     return {"elements": found, "count": len(found), "truncated": left > 0, "left": left, "url": tab.url, "title": tab.title}
 
 
-async def _scope(engine: Engine, tab: Tab, args: dict[str, Any], deadline: float) -> tuple[Document, int | None]:
+async def _scope(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadline) -> tuple[Document, int | None]:
     scope = args.get("scope")
     if scope is None:
-        return await tab.main_document(deadline - time.monotonic()), None
-
+        return await tab.main_document(deadline.left()), None
 
     named = {"ref": scope} if parse(scope) is not None else {"selector": scope}
-    element = await find(engine, tab, named, min(deadline, time.monotonic() + 1.0))
+    element = await find(engine, tab, named, deadline.sooner(1.0))
     return element.document, element.number
 
 
-async def _with_closed_roots(engine: Engine, document: Document, function: str, options: dict[str, Any], deadline: float) -> dict[str, Any]:
+async def _with_closed_roots(engine: Engine, document: Document, function: str, options: dict[str, Any], deadline: Deadline) -> dict[str, Any]:
     """Run a walk; if it then turns out that closed shadow roots were passed over, make them known and run it again."""
     for attempt in range(3):
-        left = max(0.1, deadline - time.monotonic())
+        left = deadline.left()
         part = await document.evaluate(f"__telebrowser.{function}({json.dumps({**options, 'next': engine.refs.next})}, {LISTENERS})", timeout=left)
         if part.get("missing"):
             raise TelebrowserError("ELEMENT_NOT_FOUND", "The element of scope is no longer there")
@@ -94,8 +95,7 @@ async def _learn_closed_roots(document: Document, count: int) -> bool:
     the elements are asked that show something without having anything inside.
     """
     if count <= SCAN_ELEMENTS:
-        object_id = (await document.session.call("Runtime.evaluate", expression="document", contextId=document.context_id, objectGroup="telebrowser"))["result"].get("objectId")
-        object_ids = [object_id] if object_id else []
+        object_ids = [await document.root_object()]
         depth = -1
     else:
         object_ids, depth = await document.objects("suspects", SUSPECTS), 1
@@ -130,7 +130,7 @@ def _closed_roots(node: dict[str, Any]) -> list[int]:
 class _Collected:
     """Gathers the frames of one outline and what had to be left out."""
 
-    def __init__(self, engine: Engine, tab: Tab, options: dict[str, Any], deadline: float) -> None:
+    def __init__(self, engine: Engine, tab: Tab, options: dict[str, Any], deadline: Deadline) -> None:
         self._engine = engine
         self._tab = tab
         self._options = options
@@ -183,6 +183,3 @@ class _Collected:
         if self.deep:
             return f"… {self.deep} more groups lie deeper than depth. Use a larger depth, or scope.\n"
         return ""
-
-
-

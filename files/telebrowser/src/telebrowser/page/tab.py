@@ -58,7 +58,7 @@ class Tab:
     def session(self) -> Session:
         """The page session. Raises ``TAB_CLOSED`` or ``BROWSER_CRASHED`` when there is none."""
         if self.crashed:
-            raise TelebrowserError("BROWSER_CRASHED", f"The page of tab {self.name} crashed", "Navigate the tab again to reload it.")
+            raise self.crash_error()
         if self.closed or self._session is None:
             raise TelebrowserError("TAB_CLOSED", f"Tab {self.name} is closed")
         return self._session
@@ -344,6 +344,10 @@ class Tab:
             return await self.frames.main(seconds)
         except TimeoutError:
             raise TelebrowserError("TIMEOUT", f"The page of tab {self.name} did not answer") from None
+
+    def crash_error(self) -> TelebrowserError:
+        """What a call on a crashed page answers."""
+        return TelebrowserError("BROWSER_CRASHED", f"The page of tab {self.name} crashed", "Navigate the tab again to reload it.")
 
     async def respond(self, seconds: float) -> bool:
         """Whether the page's renderer answers at all."""

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from ..errors import TelebrowserError
 from . import urls
+from .deadline import Deadline
 from .engine import Engine
 from .navigate import navigate
 
 
-async def tabs(engine: Engine, args: dict[str, Any], deadline: float) -> dict[str, Any]:
+async def tabs(engine: Engine, args: dict[str, Any], deadline: Deadline) -> dict[str, Any]:
     """Do the action and list the session's own tabs."""
     await engine.ready()
     action = args.get("action", "list")
-    left = max(0.1, deadline - time.monotonic())
+    left = deadline.left()
     answer: dict[str, Any] = {}
     if action == "new":
         answer = await _new(engine, args.get("url"), deadline)
@@ -33,12 +33,12 @@ async def tabs(engine: Engine, args: dict[str, Any], deadline: float) -> dict[st
     return {**answer, **listing(engine)}
 
 
-async def _new(engine: Engine, url: str | None, deadline: float) -> dict[str, Any]:
+async def _new(engine: Engine, url: str | None, deadline: Deadline) -> dict[str, Any]:
     if url is not None:
         url = urls.check(url)
         if not engine.allow_private:
             await urls.check_private(url)
-    tab = await engine.new_tab("about:blank", max(0.1, deadline - time.monotonic()))
+    tab = await engine.new_tab("about:blank", deadline.left())
     if url is None or url == "about:blank":
         return {"opened": tab.name}
     return {"opened": tab.name, "page": await navigate(engine, tab, {"url": url}, deadline)}

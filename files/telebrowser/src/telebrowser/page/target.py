@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any, NamedTuple
 
 from ..errors import TelebrowserError
+from .deadline import Deadline
 from .document import Document, DocumentGone, ScriptFailed
 from .engine import Engine
 from .refs import parse, shown
@@ -14,6 +14,7 @@ from .tab import Tab
 
 SELECTOR_PATIENCE = 3.0
 POLL = 0.05
+MARGIN = 0.1
 
 
 class Element(NamedTuple):
@@ -23,8 +24,13 @@ class Element(NamedTuple):
     number: int
     given: dict[str, str]
 
+    @property
+    def shown(self) -> str:
+        """The ref or selector, for messages."""
+        return next(iter(self.given.values()))
 
-async def find(engine: Engine, tab: Tab, args: dict[str, Any], deadline: float) -> Element:
+
+async def find(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadline) -> Element:
     """The element that ``args["ref"]`` or ``args["selector"]`` names in the tab.
 
     A ref is looked up once. A selector is waited for: ``timeout_ms`` when the call gives it, else
@@ -36,8 +42,8 @@ async def find(engine: Engine, tab: Tab, args: dict[str, Any], deadline: float) 
     if ref is not None:
         return by_ref(engine, tab, ref)
     assert isinstance(selector, str)
-    end = deadline - 0.2 if "timeout_ms" in args else min(deadline - 0.2, time.monotonic() + SELECTOR_PATIENCE)
-    return await by_selector(engine, tab, selector, end)
+    patience = deadline.sooner(deadline.left(), MARGIN) if "timeout_ms" in args else deadline.sooner(SELECTOR_PATIENCE, MARGIN)
+    return await by_selector(engine, tab, selector, patience)
 
 
 def by_ref(engine: Engine, tab: Tab, ref: str) -> Element:
@@ -56,12 +62,12 @@ def by_ref(engine: Engine, tab: Tab, ref: str) -> Element:
     return Element(document, number, {"ref": shown(number)})
 
 
-async def by_selector(engine: Engine, tab: Tab, selector: str, end: float) -> Element:
+async def by_selector(engine: Engine, tab: Tab, selector: str, deadline: Deadline) -> Element:
     """The first element that a CSS selector matches: in the main frame, its shadow roots, then the other frames."""
     while True:
         for document in tab.frames.all():
             try:
-                found = await document.call("adopt", selector, engine.refs.next, timeout=max(0.2, end - time.monotonic()))
+                found = await document.call("adopt", selector, engine.refs.next, timeout=deadline.left() + MARGIN)
             except DocumentGone:
                 continue
             except ScriptFailed as error:
@@ -71,7 +77,7 @@ async def by_selector(engine: Engine, tab: Tab, selector: str, end: float) -> El
             if found:
                 engine.refs.took(document, found["next"])
                 return Element(document, found["number"], {"selector": selector})
-        if time.monotonic() + POLL >= end:
+        if deadline.passed(POLL):
             raise TelebrowserError("ELEMENT_NOT_FOUND", f"No element matches {selector!r}")
         await asyncio.sleep(POLL)
 
@@ -79,12 +85,13 @@ async def by_selector(engine: Engine, tab: Tab, selector: str, end: float) -> El
 def stale(element: Element, reason: dict[str, Any], engine: Engine) -> TelebrowserError:
     """Why a ref's node is gone, with the new ref when exactly one element has the same role and name."""
     engine.refs.took(element.document, reason.get("next", 0))
-    given = element.given.get("ref") or element.given.get("selector", "")
+    given = element.shown
     if reason.get("now"):
+        now = shown(reason["now"])
         return TelebrowserError(
             "REF_STALE",
-            f"The node of {given} was removed from the page; one element has the same role and name: {reason['role']} '{reason['name']}' is now ref {shown(reason['now'])}",
-            f"Use ref {shown(reason['now'])} if that is the one you mean, or take a new snapshot.",
+            f"The node of {given} was removed from the page; one element has the same role and name: {reason['role']} '{reason['name']}' is now ref {now}",
+            f"Use ref {now} if that is the one you mean, or take a new snapshot.",
         )
     if reason.get("alike"):
         return TelebrowserError("REF_STALE", f"The node of {given} was removed from the page; several elements are alike ({reason['role']} '{reason['name']}')")
@@ -95,8 +102,7 @@ def raise_for(failure: dict[str, Any], element: Element, engine: Engine) -> None
     """Turn a page-side refusal into its error."""
     kind = failure.get("error")
     what = failure.get("what", "")
-    given = element.given.get("ref") or element.given.get("selector", "")
-    named = f"{given} ({what})" if what else given
+    named = f"{element.shown} ({what})" if what else element.shown
     if kind == "stale":
         raise stale(element, failure, engine)
     if kind == "hidden":
@@ -112,5 +118,9 @@ def raise_for(failure: dict[str, Any], element: Element, engine: Engine) -> None
     if kind == "untypeable":
         raise TelebrowserError("ELEMENT_NOT_TYPEABLE", f"{named}: {failure['why']}", "Target a text field that can be written.")
     if kind == "format":
-        raise TelebrowserError("ELEMENT_NOT_TYPEABLE", f"{named} does not take this text; its format is {failure['format']}. It still holds '{failure['holds']}'", "Use that format.")
+        raise TelebrowserError(
+            "ELEMENT_NOT_TYPEABLE",
+            f"{named} does not take this text; its format is {failure['format']}. It still holds '{failure['holds']}'",
+            "Use that format.",
+        )
     raise TelebrowserError("INTERNAL", f"Unexpected answer of the page for {named}: {kind}")
