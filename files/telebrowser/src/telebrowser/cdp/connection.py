@@ -39,7 +39,6 @@ class Connection:
         self._transport = transport
         self._next_id = 0
         self._pending: dict[int, tuple[asyncio.Future[JSON], str, str]] = {}
-        self._handlers: dict[tuple[str, str], list[Handler]] = {}
         self._sessions: dict[str, Session] = {}
         self.root = Session(self, "")
         self.closed: str | None = None
@@ -64,7 +63,7 @@ class Connection:
         message: JSON = {"id": self._next_id, "method": method, "params": params or {}}
         if session_id:
             message["sessionId"] = session_id
-        self._transport.send(json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
+        self._transport.send(json.dumps(message, separators=(",", ":")).encode())
         return future
 
     def close(self) -> None:

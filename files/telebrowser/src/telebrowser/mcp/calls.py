@@ -19,6 +19,7 @@ from ..page.deadline import Deadline
 from ..page.document import DocumentGone, ScriptFailed
 from ..page.engine import Engine
 from ..page.tab import Tab
+from .text import clean
 from .tools import BY_NAME, ToolDefinition
 from .validate import validated
 
@@ -45,7 +46,7 @@ class Calls:
             return CallToolResult(content=content, is_error=False)
         except TelebrowserError as error:
             log.info("%s failed with %s after %d ms", name, error.code, (time.monotonic() - began) * 1000)
-            return CallToolResult(content=[TextContent(type="text", text=error.text() + self._notes_text())], is_error=True)
+            return CallToolResult(content=[TextContent(type="text", text=clean(error.text() + self._notes_text()))], is_error=True)
         finally:
             self.running -= 1
             self._engine.provider.activity()
@@ -98,7 +99,7 @@ class Calls:
             return [*self._json(shot.told, tab), *picture]
         if tool.name == "browser_snapshot" and args.get("format", "outline") == "outline":
             text = await snapshot.outline(engine, tab, args, deadline)
-            return [TextContent(type="text", text=self._notes_text() + text)]
+            return [TextContent(type="text", text=clean(self._notes_text() + text))]
         handler = HANDLERS[tool.name]
         return self._json(await handler(engine, tab, args, deadline), tab)
 
@@ -106,7 +107,7 @@ class Calls:
         notes = self._notes()
         if notes:
             answer = {**answer, "since_last_call": notes}
-        return [TextContent(type="text", text=json.dumps(answer, ensure_ascii=False))]
+        return [TextContent(type="text", text=clean(json.dumps(answer, ensure_ascii=False)))]
 
     def _notes(self) -> list[dict[str, Any]]:
         """What happened in any tab that no answer has told yet."""

@@ -20,6 +20,7 @@ from ..config import Settings
 from ..page.engine import Engine
 from ..page.provider import BrowserProvider
 from .calls import Calls
+from .text import clean
 from .tools import TOOLS, ToolDefinition
 
 log = logging.getLogger("telebrowser.mcp")
@@ -107,10 +108,13 @@ def parse(text: str) -> SessionMessage | str:
     try:
         body = json.loads(text)
         number = body.get("id") if isinstance(body, dict) else None
+        # JSON may hold lone surrogates, which the validator's own parser refuses.
+        return SessionMessage(_MESSAGE.validate_json(clean(json.dumps(body, ensure_ascii=False))))
+    except pydantic.ValidationError:
         code, message = -32600, "This is not a JSON-RPC 2.0 message"
-    except ValueError:
+    except (ValueError, RecursionError):
         code, message = -32700, "This line is not JSON"
-    if not isinstance(number, int | str):
+    if not isinstance(number, int | str) or isinstance(number, bool):
         number = None
     return json.dumps({"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message}})
 
