@@ -154,7 +154,7 @@ async def test_background_tabs_work_at_full_speed(link: BrowserLink, pages: Page
             assert (await agent.on(session, "Page.captureScreenshot"))["data"]
         await agent.on(session, "Input.dispatchMouseEvent", type="mouseWheel", x=50, y=50, deltaX=0, deltaY=100)
         start = await agent.eval(session, "n")
-        await agent.eval(session, "new Promise(done=>{const from=n;(f=()=>n>from+20?done():setTimeout(f,10))()})")
+        await agent.eval(session, "new Promise(done=>{const from=n;const look=()=>n>from+20?done():setTimeout(look,10);look()})")
         assert await agent.eval(session, "n") > start + 20
         assert await agent.eval(session, "[document.visibilityState,document.hasFocus(),w]") == ["visible", True, 1]
     assert await selected(link) == before

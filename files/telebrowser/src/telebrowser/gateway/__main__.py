@@ -68,6 +68,8 @@ def _set_up_logging(settings: config.Settings) -> None:
     logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
     # aiohttp's own access lines would hold whole paths.
     logging.getLogger("aiohttp.access").disabled = True
+    # At its lower levels the SDK writes whole messages, and with them what agents type.
+    logging.getLogger("mcp").setLevel(logging.WARNING)
 
 
 def _traversable(data: DataDir) -> bool:

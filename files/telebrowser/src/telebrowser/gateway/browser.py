@@ -423,7 +423,7 @@ class BrowserLink:
         """
         page = self.targets.page_for(target) or target
         last = self.targets.is_last(page)
-        self.targets.closing(page, CALL_SECONDS)
+        self.targets.closing(page, CALL_SECONDS, certain=True)
         if last:
             await self.create_page("about:blank", None)
         await self.call("Target.closeTarget", {"targetId": target})

@@ -143,7 +143,8 @@ class Client:
         return self._link.browser_id
 
     def infos(self) -> Iterable[Info]:
-        return [info for info in self._link.targets.all() if self._shows(info)]
+        targets = self._link.targets
+        return [info for info in targets.all() if self._shows(info) and not targets.is_going(info["targetId"])]
 
     def visible(self, target: str) -> Info | None:
         info = self._link.targets.info(target)
@@ -155,8 +156,8 @@ class Client:
     def is_last_page(self, target: str) -> bool:
         return self._link.targets.is_last(self._link.targets.page_for(target) or target)
 
-    def closing(self, target: str) -> None:
-        self._link.targets.closing(self._link.targets.page_for(target) or target, CLOSE_SECONDS)
+    def closing(self, target: str, *, certain: bool) -> None:
+        self._link.targets.closing(self._link.targets.page_for(target) or target, CLOSE_SECONDS, certain=certain)
 
     def owns_download(self, guid: str) -> bool:
         return self._link.downloads.belongs(guid, self.session)

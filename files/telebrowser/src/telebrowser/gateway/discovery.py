@@ -53,7 +53,8 @@ def row(info: Info, place: Place) -> dict[str, Any]:
 
 def listing(link: BrowserLink, session: str | None, place: Place) -> list[dict[str, Any]]:
     """``/json/list``: what exists for the session, the newest first as in Chromium."""
-    return [row(info, place) for info in reversed(link.targets.all()) if info["type"] in LISTED and link.shows(session, info)]
+    shown = (info for info in reversed(link.targets.all()) if info["type"] in LISTED and not link.targets.is_going(info["targetId"]))
+    return [row(info, place) for info in shown if link.shows(session, info)]
 
 
 def find(link: BrowserLink, session: str | None, target: str) -> Info:

@@ -42,8 +42,8 @@ class View(Protocol):
     def is_last_page(self, target: str) -> bool:
         """Whether closing this page would leave the browser without any."""
 
-    def closing(self, target: str) -> None:
-        """A close of this page has been sent."""
+    def closing(self, target: str, *, certain: bool) -> None:
+        """A close of this page has been sent; ``certain`` when nothing can call it off."""
 
     def owns_download(self, guid: str) -> bool:
         """Whether a tab of this client began the download."""
@@ -317,11 +317,11 @@ class SessionFilter:
 
     def _close(self, request: Request, session: Session, info: Info, params: dict[str, Any]) -> Actions:
         target = info["targetId"]
-        if info["type"] in ("page", "tab") and self._view.is_last_page(target):
-            self._view.closing(target)
+        last = info["type"] in ("page", "tab") and self._view.is_last_page(target)
+        self._view.closing(target, certain=request.method == "Target.closeTarget" and info["type"] in ("page", "tab"))
+        if last:
             upstream = {"method": request.method, "params": params, "upstream": session.upstream}
             return [Operation("close_last", request.id, request.sessionId, upstream)]
-        self._view.closing(target)
         return [self._forward(request, session, params)]
 
     def _on_activate(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:

@@ -82,7 +82,9 @@ class Origins:
         """Raise `TelebrowserError` FORBIDDEN for a foreign Host, and for a foreign Origin where a page could do harm."""
         scheme, host, _ = self.base(request)
         name = host_name(host)
-        known = name in _machine_names() or name.endswith(".localhost") or name in self._hosts or is_address(name)
+        # A trusted proxy passes on the name under which it is set up to serve the gateway.
+        forwarded = self.trusts(request) and "X-Forwarded-Host" in request.headers
+        known = forwarded or name in _machine_names() or name.endswith(".localhost") or name in self._hosts or is_address(name)
         if not known:
             raise TelebrowserError("FORBIDDEN", "The Host is not one of this gateway's names", "Use an address, or add the name to TELEBROWSER_HOSTS.")
         origin = request.headers.get("Origin")

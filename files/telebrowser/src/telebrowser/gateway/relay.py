@@ -140,8 +140,10 @@ async def _finish(request: web.Request, socket: web.WebSocketResponse, outbox: O
         request.transport.abort() if not socket.closed else None
 
 
-async def serve_mcp(request: web.Request, engines: Engines, session: str, sockets: set[web.WebSocketResponse]) -> web.WebSocketResponse:
-    """Serve one MCP client: one JSON-RPC message per text frame."""
+async def serve_mcp(
+    request: web.Request, engines: Engines, session: str, sockets: set[web.WebSocketResponse], ready: Callable[[], Awaitable[None]]
+) -> web.WebSocketResponse:
+    """Serve one MCP client, one JSON-RPC message per text frame, once the engine is ``ready``."""
     socket = new_socket()
     await socket.prepare(request)
     sockets.add(socket)
@@ -161,6 +163,7 @@ async def serve_mcp(request: web.Request, engines: Engines, session: str, socket
             await socket.send_frame(text.encode("utf-8", "replace"), WSMsgType.TEXT)
 
     try:
+        await ready()
         await engines.serve(session, receive, send)
     finally:
         sockets.discard(socket)

@@ -218,9 +218,8 @@ async def _serve_cdp(call: Call, page: str | None) -> web.StreamResponse:
 
 async def _mcp(call: Call) -> web.StreamResponse:
     assert call.session is not None
-    await call.gateway.engine_ready()
     call.browser.touch()
-    return await serve_mcp(call.request, call.browser.engines, call.session, call.gateway.sockets)
+    return await serve_mcp(call.request, call.browser.engines, call.session, call.gateway.sockets, call.gateway.engine_ready)
 
 
 ROUTES: dict[tuple[str, ...], Route] = {

@@ -53,6 +53,7 @@ class Targets:
         self._page_of: dict[str, str] = {}
         self._pending: list[Pending] = []
         self._closing: dict[str, float] = {}
+        self._going: set[str] = set()
         self._latest_tab = ""
 
     # -- what exists
@@ -70,6 +71,7 @@ class Targets:
         self._infos.pop(target, None)
         self._owners.pop(target, None)
         self._closing.pop(target, None)
+        self._going.discard(target)
         page, tab = self._page_of.pop(target, None), self._tab_of.pop(target, None)
         if page:
             self._tab_of.pop(page, None)
@@ -140,7 +142,7 @@ class Targets:
 
     def owned(self, session: str) -> list[str]:
         """The pages of a session, oldest first."""
-        return [target for target in self._infos if self._owners.get(target) == session]
+        return [target for target in self._infos if self._owners.get(target) == session and target not in self._going]
 
     def owners(self) -> dict[str, str]:
         """Target → session, for all owned pages that still exist."""
@@ -175,7 +177,8 @@ class Targets:
     def placeholder(self) -> str | None:
         """A blank tab that nobody owns: one a session may start on."""
         for info in self.pages():
-            if info["url"] == "about:blank" and info["targetId"] not in self._owners and not info.get("openerId"):
+            free = info["targetId"] not in self._owners and info["targetId"] not in self._going
+            if info["url"] == "about:blank" and free and not info.get("openerId"):
                 return str(info["targetId"])
         return None
 
@@ -204,9 +207,18 @@ class Targets:
 
     # -- the last page
 
-    def closing(self, target: str, seconds: float) -> None:
-        """A close was sent: the page does not count as one that stays, for ``seconds`` at most."""
+    def closing(self, target: str, seconds: float, *, certain: bool) -> None:
+        """A close was sent: the page does not count as one that stays, for ``seconds`` at most.
+
+        ``certain`` when nothing can call it off (Page.close may be refused by a beforeunload handler).
+        """
         self._closing[target] = time.monotonic() + seconds
+        if certain:
+            self._going.add(target)
+
+    def is_going(self, target: str) -> bool:
+        """Whether the page is certain to close in a moment."""
+        return target in self._going
 
     def is_last(self, target: str) -> bool:
         """Whether the browser has no page that stays beside ``target``: closing it would end a headful Chromium."""
