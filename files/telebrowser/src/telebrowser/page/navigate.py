@@ -57,7 +57,7 @@ async def _recover(tab: Tab) -> None:
 
 async def _send(tab: Tab, url: str, watch: Watch, deadline: Deadline) -> None:
     try:
-        answer = await tab.session.call("Page.navigate", url=url, timeout=deadline.left())
+        answer = await tab.any_session.call("Page.navigate", url=url, timeout=deadline.left())
     except CdpError as error:
         raise TelebrowserError("INVALID_URL", f"The browser refuses {url[:200]!r}: {error.message}") from None
     except TimeoutError:
@@ -142,7 +142,7 @@ async def _history(engine: Engine, tab: Tab, way: str, deadline: Deadline) -> di
     with tab.watch() as watch:
         left = deadline.left()
         if way == "reload":
-            await tab.session.call("Page.reload", timeout=left)
+            await tab.any_session.call("Page.reload", timeout=left)
         else:
             history = await tab.session.call("Page.getNavigationHistory", timeout=left)
             index = history["currentIndex"] + (1 if way == "forward" else -1)

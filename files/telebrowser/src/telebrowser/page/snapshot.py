@@ -32,10 +32,15 @@ async def outline(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Dead
     document, scope = await _scope(engine, tab, args, deadline)
     collected = _Collected(engine, tab, {"depth": depth, "text": args.get("include_text", True)}, deadline)
     lines = await collected.frame(document, scope, 0, budget - HEAD_BYTES)
-    head = f"Page: {' '.join(tab.title.split())[:200]}\nURL: {tab.url[:500]}\nTab: {tab.name}" + ("" if tab.is_loaded else " (still loading)") + "\n"
-    return (
-        head + "\n" + "\n".join(lines) + ("\n" if lines else "(nothing to see: the page is empty)\n") + collected.trailer(args.get("max_bytes", DEFAULT_BYTES))
-    )
+    loading = "" if tab.is_loaded else " (still loading)"
+    head = [f"Page: {' '.join(tab.title.split())[:200]}", f"URL: {tab.url[:500]}", f"Tab: {tab.name}{loading}", ""]
+    return "\n".join([*head, *(lines or [_empty(tab)]), collected.trailer(args.get("max_bytes", DEFAULT_BYTES))])
+
+
+def _empty(tab: Tab) -> str:
+    if tab.mime in ("", "text/html", "application/xhtml+xml"):
+        return "(nothing to see: the page is empty)"
+    return f"(no outline: this document is {tab.mime}; use browser_screenshot)"
 
 
 async def elements(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadline) -> dict[str, Any]:

@@ -59,6 +59,11 @@ class Tab:
         """The page session. Raises ``TAB_CLOSED`` or ``BROWSER_CRASHED`` when there is none."""
         if self.crashed:
             raise self.crash_error()
+        return self.any_session
+
+    @property
+    def any_session(self) -> Session:
+        """The page session, also of a crashed page: a navigation brings it back. Raises ``TAB_CLOSED``."""
         if self.closed or self._session is None:
             raise TelebrowserError("TAB_CLOSED", f"Tab {self.name} is closed")
         return self._session
