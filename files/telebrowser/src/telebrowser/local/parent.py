@@ -21,7 +21,7 @@ from typing import Any
 
 from .. import config
 from ..datadir import DataDir, read_json, write_json
-from ..errors import EXIT_CONFIG, EXIT_FAILED, EXIT_OK, EXIT_TIMEOUT, ExitError
+from ..errors import EXIT_CONFIG, EXIT_FAILED, EXIT_OK, ExitError
 from ..logs import rotate
 from ..processes import remove_pid_file, write_pid_file
 from ..supervisor.children import Children
@@ -168,10 +168,6 @@ def run(settings: config.Settings, report: Report) -> int:
     """Be the parent until a signal; the exit code. Raises `ExitError` or OSError when it cannot start."""
     data = DataDir(settings.data)
     with hold(data):
-        # What a former parent left behind when it was killed would keep the new parts from starting.
-        left = remains.end_all(data)
-        if left:
-            raise ExitError(EXIT_TIMEOUT, f"processes of a former stack do not end: {' '.join(map(str, left))}")
         return asyncio.run(Parent(settings, data, report).run())
 
 

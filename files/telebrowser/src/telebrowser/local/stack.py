@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import fcntl
 import json
 import logging
 import os
@@ -11,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -36,14 +39,24 @@ def up(settings: config.Settings, foreground: bool, out: TextIO) -> int:
     """
     data = DataDir(settings.data)
     data.prepare(traversable=bool(settings.browser_user) and os.geteuid() == 0)
-    running = _wait_for_running(data)
-    if running is not None:
-        return _already(settings, running, out)
-    settings = _complete(settings, data, out)
-    if foreground:
-        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
-        return parent.run(settings, lambda state: _announce(state, out))
-    state = _start_detached(settings, data)
+    with contextlib.ExitStack() as turn:
+        # One `up` at a time: the next one finds what this one has started.
+        turn.enter_context(_turn(data))
+        running = _running(data)
+        if running is not None:
+            return _already(settings, running, out)
+        # The parts of a parent that was killed hold the port and the profiles.
+        _end_remains(data)
+        settings = _complete(settings, data, out)
+        if foreground:
+            logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+
+            def report(state: dict[str, Any]) -> None:
+                _announce(state, out)
+                turn.close()
+
+            return parent.run(settings, report)
+        state = _start_detached(settings, data)
     if state.get("state") != "ready":
         raise ExitError(EXIT_FAILED, str(state.get("reason") or f"the stack did not start; see {data.log_file(parent.NAME)}"))
     _announce(state, out)
@@ -61,11 +74,8 @@ def down(settings: config.Settings, out: TextIO) -> int:
     if found is not None and not asyncio.run(remains.end_process(*found, DOWN_SECONDS)):
         raise ExitError(EXIT_TIMEOUT, f"the stack's parent process {found[0]} does not end")
     was_running = found is not None or any(read_pid_file(data.pid_file(name)) for name in (config.SUPERVISOR, config.GATEWAY))
-    left = remains.end_all(data) if data.projects.exists() else []
-    if left:
-        raise ExitError(EXIT_TIMEOUT, f"these processes do not end: {' '.join(map(str, left))}")
-    if data.want.exists():
-        remains.clear_wants(data)
+    _end_remains(data)
+    remains.clear_wants(data)
     print("stopped" if was_running else "nothing runs", file=out)
     return EXIT_OK
 
@@ -88,8 +98,25 @@ def status(settings: config.Settings) -> dict[str, Any]:
     }
 
 
-def _wait_for_running(data: DataDir) -> dict[str, Any] | None:
-    """What a parent that runs already has reported, once it is ready; None when there is none (any more)."""
+@contextlib.contextmanager
+def _turn(data: DataDir) -> Iterator[None]:
+    """Wait for this program's turn to start the stack. Raises `ExitError` after `UP_SECONDS`."""
+    deadline = time.monotonic() + UP_SECONDS
+    with open(data.run / "up.lock", "wb") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise ExitError(EXIT_TIMEOUT, f"another `telebrowser up` on {data.root} does not end") from None
+                # A lock cannot be waited for with a deadline.
+                time.sleep(POLL_SECONDS)
+        yield
+
+
+def _running(data: DataDir) -> dict[str, Any] | None:
+    """What the parent that runs has reported, once it is ready or has failed; None when there is none (any more)."""
     deadline = time.monotonic() + UP_SECONDS
     while read_pid_file(data.pid_file(parent.NAME)) is not None:
         state = parent.read_state(data)
@@ -97,9 +124,15 @@ def _wait_for_running(data: DataDir) -> dict[str, Any] | None:
             return state
         if time.monotonic() > deadline:
             raise ExitError(EXIT_TIMEOUT, f"the stack that runs on {data.root} does not become ready; end it with `telebrowser down`")
-        # Another `up` is at it: nothing tells a third process when its parent is ready.
+        # It was started by an `up` that is gone, or is just ending; nothing tells another process when.
         time.sleep(POLL_SECONDS)
     return None
+
+
+def _end_remains(data: DataDir) -> None:
+    left = remains.end_all(data)
+    if left:
+        raise ExitError(EXIT_TIMEOUT, f"these processes of a former stack do not end: {' '.join(map(str, left))}")
 
 
 def _already(settings: config.Settings, running: dict[str, Any], out: TextIO) -> int:

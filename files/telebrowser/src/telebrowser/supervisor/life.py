@@ -196,6 +196,9 @@ class Life:
         if self._browser is not None and self._up:
             self._browser.pipe.drain(False)
             self._send_up(self._browser)
+            if self._browser.asked:
+                # The gateway that this one replaces may not have passed the request on.
+                self._ask_gateway()
 
     def gateway_lost(self) -> None:
         """Nobody reads from the browser any more, and a request to close may not have been passed on."""

@@ -24,6 +24,8 @@ def find_all(data: DataDir) -> list[int]:
 
 
 def _profiles(data: DataDir) -> list[Profile]:
+    if not data.projects.is_dir():
+        return []
     return [Profile(data, path.name, None) for path in data.projects.iterdir() if PROJECT_NAME.fullmatch(path.name)]
 
 
