@@ -13,6 +13,9 @@ from tests.support.stack import Stack
 
 from .adapters import ADAPTERS, Place
 
+WINDOW = "--window-size=1600,900"
+"""The size of the product's display, so that every screenshot has about as many pixels."""
+
 
 class Places:
     """Makes places and ends what was started for them, in `close` or at the end of a ``with``."""
@@ -43,7 +46,7 @@ class Places:
             stack.http("POST", "start", name)
             self._open[name] = None
             return Place(home, stack.url, stack.ws(name), stack.env(), name, (stack.data / "projects" / name,))
-        browser = Chromium(self.root / f"{name}-profile")
+        browser = Chromium(self.root / f"{name}-profile", WINDOW)
         self._open[name] = browser
         env = {**os.environ, "HOME": str(home)}
         return Place(home, browser.http, browser.ws, env, name, (home,))
