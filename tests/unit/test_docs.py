@@ -14,6 +14,7 @@ from telebrowser import __version__
 from telebrowser.cli.main import VERBS
 from telebrowser.config import SETTINGS, Setting
 from telebrowser.errors import CODES, EXITS
+from telebrowser.gateway.routes import ROUTES
 from telebrowser.mcp.tools import TOOLS, ToolDefinition
 
 TOP = Path(__file__).resolve().parents[2]
@@ -57,6 +58,12 @@ def test_every_exit_code_is_documented(code: int) -> None:
 @pytest.mark.parametrize("code", CODES)
 def test_every_error_code_is_documented(code: str) -> None:
     assert f"| `{code}` |" in page("TOOLS.md")
+
+
+@pytest.mark.parametrize("words", ROUTES, ids="/".join)
+def test_every_path_is_documented(words: tuple[str, ...]) -> None:
+    path = "/".join(words).replace("*", "<")
+    assert re.search(rf"[` /]{re.escape(path)}[`?idname]", page("OPERATIONS.md"))
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
