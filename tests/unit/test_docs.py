@@ -62,8 +62,7 @@ def test_every_error_code_is_documented(code: str) -> None:
 
 @pytest.mark.parametrize("words", ROUTES, ids="/".join)
 def test_every_path_is_documented(words: tuple[str, ...]) -> None:
-    path = "/".join(words).replace("*", "<")
-    assert re.search(rf"[` /]{re.escape(path)}[`?idname]", page("OPERATIONS.md"))
+    assert "/".join(words).replace("*", "<") in page("OPERATIONS.md")
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
