@@ -43,6 +43,7 @@ async def is_ready(bind: str, port: int, data: DataDir) -> bool:
     if b" 200 " not in head.split(b"\r\n")[0] + b" ":
         return False
     try:
-        return json.loads(body).get("supervisor", True) is True
+        status = json.loads(body)
     except ValueError:
         return False
+    return isinstance(status, dict) and status.get("supervisor", True) is True

@@ -142,6 +142,8 @@ class Profile:
         except FileNotFoundError:
             preferences = {}
         except ValueError:
+            preferences = None
+        if not isinstance(preferences, dict):
             # Chromium replaces a broken file by itself.
             return
         changed = json.loads(json.dumps(preferences))

@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 
 MAX_PACKET = 64 << 10
 MAX_QUEUED = 1024
+ROOT = 0
 
 
 class _Packet(NamedTuple):
@@ -90,7 +91,7 @@ class Server:
             log.error("a connection could not be accepted: %s", error.strerror)
             return
         _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-        if uid not in (0, os.geteuid()):
+        if uid not in (ROOT, os.geteuid()):
             log.warning("refused a connection of user %d", uid)
             connection.close()
             return
