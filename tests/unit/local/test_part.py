@@ -12,6 +12,7 @@ import pytest
 
 from telebrowser.local import part as module
 from telebrowser.local.part import GivenUp, Part
+from telebrowser.processes import group_members
 from telebrowser.supervisor.children import Children
 
 
@@ -99,8 +100,7 @@ async def test_stop_kills_what_does_not_end(make: Callable[[str], Part], tmp_pat
     await part.stop(0.2)
     await keeping
     assert "did not end within" in caplog.text
-    with pytest.raises(ProcessLookupError):
-        os.killpg(runs(tmp_path)[0], 0)
+    await until(lambda: not group_members(runs(tmp_path)[0]))
 
 
 async def test_stop_while_it_waits_to_start_again(make: Callable[[str], Part], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,12 +50,12 @@ class Children:
 
     def install(self) -> None:
         """Become the reaper of all descendants and listen for their ends."""
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        _set_reaper(True)
         asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, self.collect)
 
     def uninstall(self) -> None:
-        """Stop listening."""
+        """Stop listening, and leave orphans to process 1 again."""
+        _set_reaper(False)
         asyncio.get_running_loop().remove_signal_handler(signal.SIGCHLD)
 
     def collect(self) -> None:
@@ -111,6 +111,12 @@ class Children:
             started = -1
             asyncio.get_running_loop().call_soon(self.collect)
         return Child(process.pid, started, future)
+
+
+def _set_reaper(on: bool) -> None:
+    # Where the C library or kernel has none of it, orphans go to process 1 as ever.
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(on), 0, 0, 0)
 
 
 def resolve(future: asyncio.Future[None]) -> None:
