@@ -9,6 +9,7 @@ their opener. It sets no metrics: those would hold for the client's sessions too
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 SCREENCAST = {"format": "jpeg", "quality": 1, "maxWidth": 16, "maxHeight": 16, "everyNthFrame": 1000}
 IFRAMES = {"autoAttach": True, "waitForDebuggerOnStart": False, "flatten": True, "filter": [{"type": "iframe"}]}
+ARM_SECONDS = 3.0
 NEW_TAB = frozenset({"newTab", "newWindow"})
 
 
@@ -44,7 +46,11 @@ class Shadow:
         }
 
     async def start(self) -> None:
-        """Attach and arm; returns once the commands are on their way. A page that closes meanwhile is no error."""
+        """Attach and arm. A page that closes meanwhile is no error.
+
+        Returns when focus emulation is on, or after `ARM_SECONDS`: a navigation that begins while it is being turned on in
+        a renderer that has only just been created crashes that renderer (5 of 6 tries with Chromium 156).
+        """
         try:
             result = await self._link.call("Target.attachToTarget", {"targetId": self.page, "flatten": True})
         except (wire.ProtocolError, TimeoutError):
@@ -53,7 +59,9 @@ class Shadow:
         if self._stopped:
             self._link.post("Target.detachFromTarget", {"sessionId": session})
             return
-        self._watch(session, self.page)
+        armed = self._watch(session, self.page)
+        if armed is not None:
+            await asyncio.wait({armed}, timeout=ARM_SECONDS)
 
     def stop(self) -> None:
         """Detach; the tab is the person's again, or gone."""
@@ -65,17 +73,24 @@ class Shadow:
         self._sessions.clear()
         self._link.frames_gone(self._frames)
 
-    def _watch(self, session: str, target: str) -> None:
+    def _watch(self, session: str, target: str) -> asyncio.Task[None] | None:
         self._sessions[session] = target
         self._link.route_events(session, self._message)
+        armed: asyncio.Task[None] | None = None
         if target == self.page:
             if self.focus:
-                self._link.post("Emulation.setFocusEmulationEnabled", {"enabled": True}, session)
+                armed = asyncio.get_running_loop().create_task(self._emulate_focus(session))
+                self._link.keep(armed)
             self._link.post("Page.startScreencast", SCREENCAST, session)
         self._link.post("Page.enable", {}, session)
         self._link.post("Target.setAutoAttach", IFRAMES, session)
         task = asyncio.get_running_loop().create_task(self._learn_frames(session))
         self._link.keep(task)
+        return armed
+
+    async def _emulate_focus(self, session: str) -> None:
+        with contextlib.suppress(wire.ProtocolError, TimeoutError):
+            await self._link.call("Emulation.setFocusEmulationEnabled", {"enabled": True}, session)
 
     async def _learn_frames(self, session: str) -> None:
         try:
