@@ -271,11 +271,14 @@ def test_a_client_that_writes_much_before_it_reads(environment: dict[str, str]) 
     """With blocking pipes both ways this would be a deadlock."""
     process = spawn(environment)
     assert process.stdin and process.stdout
-    process.stdin.write(SHAKE + b"".join(echo_line(number, "y" * 1_000_000) for number in range(1, 13)))
+    process.stdin.write(SHAKE)
     process.stdin.flush()
-    answers = [json.loads(process.stdout.readline())["id"] for _ in range(13)]
+    assert json.loads(process.stdout.readline())["id"] == 0
+    process.stdin.write(b"".join(echo_line(number, "y" * 1_000_000) for number in range(1, 15)))
+    process.stdin.flush()
+    answers = [json.loads(process.stdout.readline())["id"] for _ in range(14)]
     process.stdin.close()
-    assert sorted(answers) == list(range(13)) and process.wait(20) == 0
+    assert sorted(answers) == list(range(1, 15)) and process.wait(20) == 0
     process.stdout.close()
 
 
@@ -302,6 +305,19 @@ async def test_stdin_closed_without_a_gateway_still_answers(gateway: Gateway, la
     assert await client.close(seconds=5) == 0
     message = (await waiting)["error"]["message"]
     assert gateway.url in message and "telebrowser up" in message
+
+
+async def test_stdin_closed_while_requests_wait_for_the_gateway(gateway: Gateway, launch: Callable[..., Any]) -> None:
+    """After a break they would wait for a minute."""
+    gateway.start()
+    client = await launch()
+    await client.handshake()
+    gateway.kill()
+    await said(client, "does not answer")
+    waiting = client._waiting[5] = asyncio.get_running_loop().create_future()
+    await client.send_raw(echo_line(5, "x"))
+    assert await client.close(seconds=5) == 0
+    assert "tools/call echo was not sent" in (await waiting)["error"]["message"]
 
 
 @pytest.mark.parametrize("how", ["</dev/null", "<&-", "<&- 2>&-", "<&- >&-"])

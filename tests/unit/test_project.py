@@ -89,7 +89,7 @@ def test_a_worktree_whose_repository_cannot_be_seen(git: Git, tmp_path: Path) ->
 def test_a_submodule_is_its_own_project_in_every_worktree(git: Git, tmp_path: Path) -> None:
     repository(git, "library")
     repository(git, "shop")
-    git("shop", "submodule", "add", "-q", str(tmp_path / "library"), "vendor/lib")
+    git("shop", "submodule", "add", "-q", "--name", "other", str(tmp_path / "library"), "vendor/lib")
     git("shop", "commit", "-q", "-m", "submodule")
     git("shop", "worktree", "add", "-q", "../feature")
     git("feature", "submodule", "update", "-q", "--init")
@@ -114,6 +114,22 @@ def test_a_pointer_to_a_bare_repository_beside_it(git: Git, tmp_path: Path) -> N
     (tmp_path / "shop/.git").write_text("gitdir: ./.bare\n")
     git("shop", "worktree", "add", "-q", "feature")
     assert at(tmp_path / "shop") == at(tmp_path / "shop/feature") == "shop"
+
+
+def test_the_main_checkout_of_a_worktree_is_where_its_git_directory_is(git: Git, tmp_path: Path) -> None:
+    repository(git, "shop")
+    git("shop", "worktree", "add", "-q", "../feature")
+    with open(tmp_path / "shop/.git/config", "a") as config:
+        config.write("[core]\n\tworktree = /somewhere/else\n")
+    assert at(tmp_path / "shop") == at(tmp_path / "feature") == "shop"
+
+
+def test_files_that_would_wait_are_not_read(git: Git, tmp_path: Path) -> None:
+    repository(git, "origin")
+    git(".", "clone", "-q", "--bare", "origin", "shop.git")
+    (tmp_path / "shop.git/config").unlink()
+    os.mkfifo(tmp_path / "shop.git/config")
+    assert at(tmp_path / "shop.git") == "shop"
 
 
 def test_a_separate_git_directory(git: Git, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ PING_SECONDS = 45.0
 READ_BYTES = 1 << 18
 READS_AT_ONCE = 8
 HIGH_WATER = 16 << 20
+ORDINARY_CLOSES = (1000, 1001, 1005, 1006)
 
 READABLE = select.POLLIN | select.POLLHUP | select.POLLERR
 WRITABLE = select.POLLOUT
@@ -193,8 +194,6 @@ class Link:
             except BlockingIOError:
                 return
             if not data:
-                self._protocol.receive_eof()
-                self._events()
                 raise LinkError(self._lost("it closed the connection"))
             for piece in self._tls.decrypt(data) if self._tls else (data,):
                 self._protocol.receive_data(piece)
@@ -212,7 +211,7 @@ class Link:
             raise self._refused(self._protocol.handshake_exc)
         if self.open and self._protocol.state is not OPEN:
             self._flush_quietly()
-            raise LinkError(self._lost("it closed the connection"))
+            raise LinkError(self._lost(self._goodbye()))
 
     def _frame(self, frame: Frame) -> None:
         if frame.opcode is Opcode.TEXT and frame.fin:
@@ -253,6 +252,13 @@ class Link:
                 self._out.popleft()
             else:
                 self._out[0] = self._out[0][sent:]
+
+    def _goodbye(self) -> str:
+        """How the gateway closed the connection; an ordinary end needs no code."""
+        close = self._protocol.close_rcvd
+        if close is None or close.code in ORDINARY_CLOSES:
+            return "it closed the connection"
+        return " ".join(f"it closed the connection ({close.code} {close.reason}".split()) + ")"
 
     def _flush_quietly(self) -> None:
         with contextlib.suppress(OSError):

@@ -57,6 +57,7 @@ class Pump:
         self._backoff = FIRST_BACKOFF
         self._told: str | None = None
         self._stdin_open = True
+        self._orphaned = False
         self._leave_at: float | None = None
         self._last_words = False
         self._opened_at = 0.0
@@ -73,10 +74,11 @@ class Pump:
         finally:
             if self._link is not None:
                 self._link.close()
+            self._output.close()
         return EXIT_INTERRUPTED if self._signals.received == signal.SIGINT else EXIT_OK
 
     def _finished(self) -> bool:
-        if self._signals.received is not None or self._parent.gone:
+        if self._signals.received is not None or self._orphaned:
             return True
         if self._stdin_open:
             return False
@@ -107,8 +109,7 @@ class Pump:
         if ready.pop(STDIN, 0):
             self._read(now)
         ready.pop(self._signals.descriptor, 0)
-        if self._parent.descriptor is not None and ready.pop(self._parent.descriptor, 0):
-            self._signals.received = signal.SIGHUP
+        self._orphaned = self._parent.gone if self._parent.descriptor is None else bool(ready.pop(self._parent.descriptor, 0))
         for events in ready.values():
             self._serve_link(events, now)
         if self._link is not None and self._link.deadline is not None and now >= self._link.deadline:

@@ -69,6 +69,11 @@ class Output:
             else:
                 self._queue[0] = self._queue[0][sent:]
 
+    def close(self) -> None:
+        """Give back what this object holds; the descriptor itself stays open."""
+        if self._socket is not None:
+            self._socket.close()
+
     def _send(self, data: memoryview) -> int:
         if self._socket is not None:
             try:
