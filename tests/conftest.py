@@ -76,11 +76,11 @@ def chromium() -> Iterator[Chromium]:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """A home directory of the test's own."""
-    path = tmp_path / "home"
-    path.mkdir()
-    return path
+def home() -> Iterator[Path]:
+    """A home directory of the test's own, with a short path for what is made below it."""
+    path = scratch_dir("h")
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
 
 
 @pytest.fixture

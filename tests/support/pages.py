@@ -18,7 +18,7 @@ class Pages:
     """
 
     def __init__(self) -> None:
-        self.extra: dict[str, tuple[bytes, str, dict[str, str]]] = {}
+        self.extra: dict[str, tuple[bytes, str, float, dict[str, str]]] = {}
         self.requests: list[str] = []
         self.reports: list[dict[str, str]] = []
         self._arrived = threading.Condition()
@@ -49,14 +49,15 @@ class Pages:
         if url.path == "/report":
             handler.reply(b"", status=204)
         elif url.path in self.extra:
-            body, kind, headers = self.extra[url.path]
+            body, kind, delay, headers = self.extra[url.path]
+            self._closing.wait(delay)
             handler.reply(body, kind, **headers)
         else:
             otherwise()
 
-    def add(self, name: str, body: str | bytes, kind: str = "text/html; charset=utf-8", **headers: str) -> str:
-        """Serve ``body`` at ``/name`` and give its address."""
-        self.extra["/" + name] = (body.encode() if isinstance(body, str) else body, kind, headers)
+    def add(self, name: str, body: str | bytes, kind: str = "text/html; charset=utf-8", delay: float = 0, **headers: str) -> str:
+        """Serve ``body`` at ``/name``, ``delay`` seconds after it was asked for, and give its address."""
+        self.extra["/" + name] = (body.encode() if isinstance(body, str) else body, kind, delay, headers)
         return f"{self.base}/{name}"
 
     def asked(self, part: str) -> int:

@@ -20,7 +20,9 @@ from ..supervisor.pipe import Pipe
 
 log = logging.getLogger("telebrowser.standalone")
 
-PREFIX = "telebrowser-standalone"
+PREFIX = "tbs"
+LONGEST_FOLDER = 61
+"""Below its TMPDIR Chromium makes ``org.chromium.Chromium.XXXXXX/SingletonSocket``, and a Unix socket's path ends at 107 characters."""
 CLOSE_SECONDS = 3.0
 INTERRUPT_SECONDS = 2.0
 WINDOW = "1280,800"
@@ -39,7 +41,7 @@ class PrivateBrowser:
         """Start it and open its debugging pipe. Raises `TelebrowserError` BROWSER_UNAVAILABLE or DISK_FULL."""
         sweep()
         try:
-            self._folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}-{os.getpid()}-{start_time(os.getpid())}-"))
+            self._folder = new_folder()
         except OSError as error:
             raise TelebrowserError(
                 "DISK_FULL" if error.errno == 28 else "BROWSER_UNAVAILABLE", f"No temporary profile can be made in {tempfile.gettempdir()}: {error.strerror}"
@@ -107,6 +109,13 @@ class PrivateBrowser:
             await asyncio.to_thread(remove, folder)
 
 
+def new_folder() -> Path:
+    """A folder whose name tells whose it is, in the temporary directory, or in /tmp when the path would be too long for Chromium's socket."""
+    prefix = f"{PREFIX}-{os.getpid()}-{start_time(os.getpid())}-"
+    room = LONGEST_FOLDER - len(prefix) - len("/12345678")
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=None if len(tempfile.gettempdir()) <= room else "/tmp"))
+
+
 async def _ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
     with contextlib.suppress(subprocess.TimeoutExpired):
         await asyncio.to_thread(process.wait, seconds)
@@ -124,7 +133,7 @@ def remove(folder: Path) -> None:
 
 def sweep() -> None:
     """Remove the profiles of standalone processes that were killed before they could do so themselves."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}-*"):
+    for folder in (found for place in {tempfile.gettempdir(), "/tmp"} for found in Path(place).glob(f"{PREFIX}-*")):
         parts = folder.name.removeprefix(f"{PREFIX}-").split("-")
         if len(parts) < 3 or not (parts[0].isdigit() and parts[1].isdigit()):
             continue
