@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,7 @@ class BrowserLink:
     """One browser and all its clients.
 
     ``session_grace`` is in seconds. ``foreign`` is for a browser that a person uses by themselves: only own tabs are
-    ever touched, no placeholder is taken, and its download folder stays. ``private`` is for a browser of our own.
+    ever touched, no placeholder is taken, and its download folder stays.
     """
 
     def __init__(
@@ -71,12 +71,10 @@ class BrowserLink:
         downloads_dir: Path,
         uploads_dir: Path,
         session_grace: float,
-        private: bool = False,
         foreign: bool = False,
         hooks: Hooks | None = None,
     ) -> None:
         self.project = project
-        self.private = private
         self.foreign = foreign
         self.targets = Targets()
         self.downloads = Downloads(downloads_dir, named=not foreign)
@@ -108,6 +106,7 @@ class BrowserLink:
         self._creating = 0
         self._undecided: list[str] = []
         self._pairing = asyncio.Lock()
+        self._may_load: Callable[[str], Awaitable[bool]] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._events: dict[str, Callable[[dict[str, Any]], None]] = {
             "Target.targetCreated": self._on_created,
@@ -305,6 +304,21 @@ class BrowserLink:
             downloads_dir=self._downloads_dir,
             uploads_dir=self._uploads_dir,
         )
+
+    def guard_documents(self, may_load: Callable[[str], Awaitable[bool]]) -> None:
+        """Ask ``may_load`` for the address of every document request, in whatever tab, before it is sent.
+
+        Only for a browser that nobody else uses. Unlike a guard on each tab it also holds the first request of a popup.
+        """
+        self._may_load = may_load
+        self._events["Fetch.requestPaused"] = lambda params: self._spawn(self._decide_load(params))
+        self.post("Fetch.enable", {"patterns": [{"urlPattern": "*", "resourceType": "Document", "requestStage": "Request"}]})
+
+    async def _decide_load(self, params: dict[str, Any]) -> None:
+        if self._may_load is not None and not await self._may_load(params["request"]["url"]):
+            self.post("Fetch.failRequest", {"requestId": params["requestId"], "errorReason": "BlockedByClient"})
+        else:
+            self.post("Fetch.continueRequest", {"requestId": params["requestId"]})
 
     def touch(self) -> None:
         """Something is being done with the browser."""
