@@ -18,7 +18,7 @@ from tests.support import proc
 from tests.support.chromium import FLAGS, binary
 from tests.support.pages import Pages
 
-from .supervised import Supervised
+from .supervised import Browser, Supervised
 
 PROJECT = "starts"
 SECRET = "very-secret-value-of-this-test"
@@ -85,6 +85,11 @@ def test_no_port_is_opened(supervised: Supervised, pages: Pages) -> None:
     assert listening_processes(mine) == []
 
 
+def no_bar(browser: Browser, session: str) -> bool:
+    """No bar about unsupported options takes a part of the page: tabs and tool bar alone stand above it."""
+    return bool(browser.evaluate(session, "outerHeight - innerHeight < 100"))
+
+
 def test_a_page_cannot_tell_that_it_is_driven(supervised: Supervised, pages: Pages) -> None:
     supervised.start()
     browser = supervised.browser(supervised.gateway(), PROJECT)
@@ -92,8 +97,7 @@ def test_a_page_cannot_tell_that_it_is_driven(supervised: Supervised, pages: Pag
     session = browser.page()
     assert browser.evaluate(session, "navigator.webdriver") is False
     assert "Headless" not in browser.evaluate(session, "navigator.userAgent")
-    # No bar about unsupported options takes a part of the page: tabs and tool bar alone stand above it.
-    assert browser.evaluate(session, "outerHeight - innerHeight") < 100
+    assert no_bar(browser, session)
 
 
 def test_downloads_land_in_the_project_without_a_question(supervised: Supervised, pages: Pages) -> None:
@@ -283,6 +287,7 @@ def test_an_unprivileged_browser_user(supervised: Supervised, pages: Pages, unpr
     assert uids == {str(unprivileged.pw_uid)}, (uids, owners)
     assert "--no-sandbox" not in proc.read_text(f"/proc/{browser.pid}/cmdline")
     browser.visit(f"{pages.base}/set")
+    assert no_bar(browser, browser.page())
     project = supervised.data / "projects" / PROJECT
     for folder in (project, project / "profile", project / "downloads", project / "home"):
         info = folder.stat()

@@ -24,7 +24,7 @@ def profile(tmp_path: Path) -> Profile:
 def test_the_command_line(profile: Profile) -> None:
     line = chromium.command("/usr/bin/chromium", profile, chromium.Sandbox(True, None), "1600x900")
     assert line[0] == "/usr/bin/chromium" and line[-1] == "about:blank"
-    assert "--no-sandbox" not in line and "--test-type" not in line
+    assert "--no-sandbox" not in line
     assert {f"--user-data-dir={profile.path}", "--window-name=[proj]", "--window-size=1600,900", "--remote-debugging-pipe"} <= set(line)
     assert not any("port" in option or "automation" in option.lower().replace("automationcontrolled", "") for option in line)
     # This one makes every navigation end in net::ERR_ABORTED (Chromium 156).
