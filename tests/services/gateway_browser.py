@@ -13,7 +13,8 @@ from typing import Any
 
 from telebrowser.cdp.connection import CdpError, Connection
 from telebrowser.cdp.transport import PipeTransport
-from telebrowser.gateway.browser import BrowserLink, Hooks
+from telebrowser.gateway.browser import BrowserLink
+from telebrowser.gateway.tabs import Hooks
 from telebrowser.supervisor.pipe import Pipe
 from tests.support.chromium import binary
 

@@ -62,7 +62,7 @@ class World:
         for folder in (self.data.downloads("p"),):
             folder.mkdir(parents=True, exist_ok=True)
         self.supervisor.up(browser, **more)
-        await reached(lambda: self.p.link is not None and self.p._up.get("pid") == more.get("pid", 1), "up")
+        await reached(lambda: self.p.link is not None and self.p.up_event.get("pid") == more.get("pid", 1), "up")
         return browser
 
     async def close(self) -> None:
@@ -179,7 +179,7 @@ async def test_a_crash_is_not_the_end_until_the_supervisor_says_so(world: World)
 
 
 async def test_a_browser_that_answers_nothing_fails(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("telebrowser.gateway.browser.CALL_SECONDS", 0.05)
+    monkeypatch.setattr("telebrowser.gateway.channel.CALL_SECONDS", 0.05)
     world.data.downloads("p").mkdir(parents=True)
     browser = world.fake()
     browser.silent = True

@@ -140,7 +140,11 @@ async def test_a_popup_of_the_selected_tab_stays_in_front(link: BrowserLink, pag
 
 
 async def test_background_tabs_work_at_full_speed(link: BrowserLink, pages: Pages) -> None:
-    pages.add("busy.html", "<body style='height:5000px'><p id=p>0<script>n=0;w=0;addEventListener('wheel',()=>w++);(f=()=>{p.textContent=n++;requestAnimationFrame(f)})()</script>")
+    pages.add(
+        "busy.html",
+        "<body style='height:5000px'><p id=p>0<script>n=0;w=0;addEventListener('wheel',()=>w++);"
+        "(f=()=>{p.textContent=n++;requestAnimationFrame(f)})()</script>",
+    )
     person = await Cdp.open(link, None)
     await loaded(person, await person.attach(next(iter(all_pages(link)))), f"{pages.base}/who?person")
     before = await selected(link)

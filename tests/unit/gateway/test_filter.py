@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from telebrowser.gateway.filter import Activated, Adopt, Drop, End, Operation, SessionFilter, ToBrowser, ToClient
+from telebrowser.gateway.actions import Activated, Adopt, Drop, End, Operation, ToBrowser, ToClient
+from telebrowser.gateway.filter import SessionFilter
 from telebrowser.gateway.guard import FileGuard
 from telebrowser.gateway.methods import PAGE, PAGE_DOMAINS, ROOT, SHARED, Verdict, rule
 from telebrowser.gateway.targets import Info

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import wire
-from .filter import Action, Activated, Adopt, Drop, End, Operation, SessionFilter, ToBrowser, ToClient
+from .actions import Action, Activated, Adopt, Drop, End, Operation, ToBrowser, ToClient
+from .filter import SessionFilter
 from .guard import refused
 from .targets import Info, selects
 

@@ -7,12 +7,13 @@ connections carries out. What exists for the client comes from a `View`; which c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
 from . import wire
+from .actions import Actions, Activated, Adopt, Drop, End, Operation, Session, ToBrowser, ToClient, View
 from .guard import FileGuard, check_drag_items, check_url
 from .methods import Verdict, rule
 from .targets import Info, selects
@@ -20,111 +21,6 @@ from .wire import INVALID_PARAMS, SERVER_ERROR, ProtocolError, Request
 
 EXCLUDED_WORKERS: list[Mapping[str, Any]] = [{"type": "service_worker", "exclude": True}, {"type": "shared_worker", "exclude": True}]
 DEFAULT_ATTACH: list[Mapping[str, Any]] = [{"type": "browser", "exclude": True}, {"type": "tab", "exclude": True}, {}]
-
-
-class View(Protocol):
-    """What a client may know of its browser, and the leases that clients share."""
-
-    @property
-    def context_id(self) -> str:
-        """Id of the browser's default context."""
-
-    @property
-    def browser_id(self) -> str:
-        """Target id of the browser."""
-
-    def infos(self) -> Iterable[Info]:
-        """The targets that exist for this client."""
-
-    def visible(self, target: str) -> Info | None:
-        """A target, if it exists for this client."""
-
-    def is_last_page(self, target: str) -> bool:
-        """Whether closing this page would leave the browser without any."""
-
-    def closing(self, target: str, *, certain: bool) -> None:
-        """A close of this page has been sent; ``certain`` when nothing can call it off."""
-
-    def owns_download(self, guid: str) -> bool:
-        """Whether a tab of this client began the download."""
-
-    def may_activate(self) -> bool:
-        """Whether this client may select a tab now (it may not do so many times a second)."""
-
-    def take_trace(self) -> bool:
-        """Take the browser's one trace; False while another client has it."""
-
-    def end_trace(self) -> bool:
-        """Give the trace back; False when this client does not have it."""
-
-
-class ToBrowser(NamedTuple):
-    """Send upstream."""
-
-    data: bytes
-
-
-class ToClient(NamedTuple):
-    """Send to the client."""
-
-    data: bytes
-
-
-class Adopt(NamedTuple):
-    """Messages of this session now belong to the client."""
-
-    session: str
-    target: str
-
-
-class Drop(NamedTuple):
-    """The session is gone."""
-
-    session: str
-
-
-class Operation(NamedTuple):
-    """Something that takes more than one message; `name` is a method of the client host."""
-
-    name: str
-    ident: int
-    session: str
-    params: dict[str, Any]
-
-
-class Activated(NamedTuple):
-    """The client selected this own target: raise the window."""
-
-    target: str
-
-
-class End(NamedTuple):
-    """End this client's connection, after what was sent before."""
-
-    reason: str
-
-
-Action = ToBrowser | ToClient | Adopt | Drop | Operation | Activated | End
-Actions = list[Action]
-
-
-class Session:
-    """One CDP session of the client: a root (own or virtual), or an attached target."""
-
-    __slots__ = ("attach", "attached", "discover", "download_events", "is_root", "parent", "target", "upstream")
-
-    def __init__(self, upstream: str, *, is_root: bool, target: str, parent: str | None) -> None:
-        self.upstream = upstream
-        self.is_root = is_root
-        self.target = target
-        self.parent = parent
-        self.discover: list[Mapping[str, Any]] | None = None
-        """The filter of setDiscoverTargets while discovery is on."""
-        self.attach: list[Mapping[str, Any]] | None = None
-        """The filter of a root's setAutoAttach while it is on."""
-        self.attached: dict[str, str] = {}
-        """Target → session, of what a root's auto-attach attached."""
-        self.download_events = False
 
 
 class SessionFilter:

@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime
 import logging
-import os
 import socket
 import time
 from typing import TYPE_CHECKING, Any
 
-from .. import __version__
 from ..cdp.transport import PipeTransport, Transport
 from ..config import Settings
 from ..datadir import DataDir, is_disk_full, read_json, write_atomic, write_json
 from ..errors import TelebrowserError
 from .audit import Audit
-from .browser import BrowserLink, Hooks
+from .browser import BrowserLink
 from .engines import Engines
 from .session import SessionBrowser
+from .status import document
 from .supervisor_client import Event, SupervisorClient, close_all
+from .tabs import Hooks
 
 if TYPE_CHECKING:
     from .browsers import Browsers
@@ -52,12 +51,12 @@ class ProjectBrowser:
         self.downloads_dir = data.downloads(project)
         self.uploads_dir = data.uploads(project)
         self.engines = Engines(settings, self.provider, self._session_over)
-        self._owner = owner
+        self.owner = owner
         self._data = data
-        self._settings = settings
+        self.settings = settings
         self._audit = audit
         self._supervisor = supervisor
-        self._up: Event = {}
+        self.up_event: Event = {}
         self._last_used = time.monotonic()
         self._generation = 0
         self._saving = False
@@ -190,7 +189,7 @@ class ProjectBrowser:
     @property
     def is_idle(self) -> bool:
         """Whether it runs and has not been used for longer than it is kept."""
-        limit = self._settings.idle_minutes * 60
+        limit = self.settings.idle_minutes * 60
         held = self.hold_until is not None and self.hold_until > time.time()
         return bool(limit) and self.state == UP and not held and not self.engines.busy and self.idle_seconds() >= limit
 
@@ -269,10 +268,10 @@ class ProjectBrowser:
                 project=self.project,
                 downloads_dir=self.downloads_dir,
                 uploads_dir=self.uploads_dir,
-                session_grace=self._settings.session_grace,
+                session_grace=self.settings.session_grace,
                 hooks=hooks,
             )
-            self._up = event
+            self.up_event = event
             saved = self._saved(event)
             try:
                 if saved is None:
@@ -374,7 +373,7 @@ class ProjectBrowser:
         self._saving = False
         if self.link is None or self.link.down is not None:
             return
-        state = {"pid": self._up.get("pid"), "started_at": self._up.get("started_at"), "hold_until": self.hold_until, **self.link.state()}
+        state = {"pid": self.up_event.get("pid"), "started_at": self.up_event.get("started_at"), "hold_until": self.hold_until, **self.link.state()}
         try:
             write_json(self._data.sessions / f"{self.project}.json", state)
         except OSError as error:
@@ -393,47 +392,12 @@ class ProjectBrowser:
         for task in self._tasks:
             task.cancel()
 
-    # -- telling
-
     def status(self) -> dict[str, Any]:
         """The status document."""
-        up = self.state == UP and self.link is not None
-        link = self.link
-        return {
-            "project": self.project,
-            "state": self.state,
-            "reason": self.reason,
-            "pid": self._up.get("pid") if up else None,
-            "started_at": _iso(self._up.get("started_at")) if up else None,
-            "browser": link.version.get("product") if up and link is not None else None,
-            "idle_seconds": int(self.idle_seconds()) if up else 0,
-            "idle_minutes": self._settings.idle_minutes,
-            "hold_until": _iso(self.hold_until) if self.hold_until is not None and self.hold_until > time.time() else None,
-            "sessions": link.sessions() if link is not None else [],
-            "downloads": {"directory": str(self.downloads_dir), "files": _count_files(self.downloads_dir)},
-            "warnings": list(dict.fromkeys([*self._owner.warnings, *(self._up.get("warnings") or [] if up else [])])),
-            "version": __version__,
-            "view_url": self._settings.view_url,
-            "gateway": {"version": __version__, "uptime_seconds": int(time.monotonic() - self._owner.started)},
-        }
+        return document(self)
 
 
 def _resolve(futures: set[asyncio.Future[Any]], value: Any) -> None:
     for future in list(futures):
         if not future.done():
             future.set_result(value)
-
-
-def _iso(value: Any) -> str | None:
-    """A time as ISO 8601 in UTC; the supervisor may have written seconds or a text."""
-    if isinstance(value, int | float):
-        return datetime.datetime.fromtimestamp(value, datetime.UTC).isoformat(timespec="seconds")
-    return str(value) if value else None
-
-
-def _count_files(folder: os.PathLike[str]) -> int:
-    try:
-        with os.scandir(folder) as entries:
-            return sum(1 for entry in entries if not entry.name.startswith(".") and entry.is_file(follow_symlinks=False))
-    except OSError:
-        return 0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from . import wire
 
 if TYPE_CHECKING:
-    from .browser import BrowserLink
+    from .tabs import Tabs
 
 POLL_SECONDS = 0.5
 CHECKS = 20
@@ -22,7 +22,7 @@ CHECK_SECONDS = 0.05
 class Selection:
     """The selected tabs of one browser, one a window, in the order in which they were selected."""
 
-    def __init__(self, link: BrowserLink) -> None:
+    def __init__(self, link: Tabs) -> None:
         self._link = link
         self._selected: list[str] = []
         self._giving_back = 0

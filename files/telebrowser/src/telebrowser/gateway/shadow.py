@@ -18,7 +18,7 @@ import msgspec
 from . import wire
 
 if TYPE_CHECKING:
-    from .browser import BrowserLink
+    from .tabs import Tabs
 
 SCREENCAST = {"format": "jpeg", "quality": 1, "maxWidth": 16, "maxHeight": 16, "everyNthFrame": 1000}
 IFRAMES = {"autoAttach": True, "waitForDebuggerOnStart": False, "flatten": True, "filter": [{"type": "iframe"}]}
@@ -29,7 +29,7 @@ NEW_TAB = frozenset({"newTab", "newWindow"})
 class Shadow:
     """The gateway's own session on one page. ``focus`` is off for a tab that is the person's."""
 
-    def __init__(self, link: BrowserLink, page: str, *, focus: bool) -> None:
+    def __init__(self, link: Tabs, page: str, *, focus: bool) -> None:
         self.page = page
         self.focus = focus
         self._link = link

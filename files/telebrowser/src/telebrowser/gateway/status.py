@@ -1,0 +1,52 @@
+"""The status document of a project: the same for HTTP clients, the launcher and people."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from .. import __version__
+
+if TYPE_CHECKING:
+    from .lifecycle import ProjectBrowser
+
+
+def document(browser: ProjectBrowser) -> dict[str, Any]:
+    """What a browser is doing. Times are ISO 8601 in UTC."""
+    link, event = browser.link, browser.up_event
+    up = link is not None and browser.state == "up"
+    held = browser.hold_until is not None and browser.hold_until > time.time()
+    return {
+        "project": browser.project,
+        "state": browser.state,
+        "reason": browser.reason,
+        "pid": event.get("pid") if up else None,
+        "started_at": _iso(event.get("started_at")) if up else None,
+        "browser": link.version.get("product") if link is not None and up else None,
+        "idle_seconds": int(browser.idle_seconds()) if up else 0,
+        "idle_minutes": browser.settings.idle_minutes,
+        "hold_until": _iso(browser.hold_until) if held else None,
+        "sessions": link.sessions() if link is not None else [],
+        "downloads": {"directory": str(browser.downloads_dir), "files": _count_files(browser.downloads_dir)},
+        "warnings": list(dict.fromkeys([*browser.owner.warnings, *(event.get("warnings") or [] if up else [])])),
+        "version": __version__,
+        "view_url": browser.settings.view_url,
+        "gateway": {"version": __version__, "uptime_seconds": int(time.monotonic() - browser.owner.started)},
+    }
+
+
+def _iso(value: Any) -> str | None:
+    """A time as ISO 8601 in UTC; the supervisor may have written seconds or a text."""
+    if isinstance(value, int | float):
+        return datetime.datetime.fromtimestamp(value, datetime.UTC).isoformat(timespec="seconds")
+    return str(value) if value else None
+
+
+def _count_files(folder: os.PathLike[str]) -> int:
+    try:
+        with os.scandir(folder) as entries:
+            return sum(1 for entry in entries if not entry.name.startswith(".") and entry.is_file(follow_symlinks=False))
+    except OSError:
+        return 0
