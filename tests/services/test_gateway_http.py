@@ -24,6 +24,7 @@ def test_discovery_names_this_gateway(stack: Stack) -> None:
     version = stack.http("GET", "json/version", PROJECT).json
     assert version["webSocketDebuggerUrl"] == stack.ws(PROJECT) and version["Browser"].startswith("Chrome/") and version["Protocol-Version"] == "1.3"
     assert stack.http("GET", "json/version/", PROJECT).json == version
+    assert "Page" in {row["domain"] for row in stack.http("GET", "json/protocol", PROJECT).json["domains"]}
     scoped = stack.http("GET", "s/one/json/version", PROJECT).json
     assert scoped["webSocketDebuggerUrl"] == stack.ws(PROJECT, "one")
     (page,) = [row for row in stack.http("GET", "json", PROJECT).json if row["type"] == "page"]

@@ -374,3 +374,8 @@ def test_a_client_of_one_page(tmp_path: Path) -> None:
     assert one.from_browser(gone, ROOT_ID) == [End("the page is closed")]
     assert one.from_browser(gone.replace(PAGE_ID.encode(), OTHER_ID.encode(), 1), ROOT_ID) == []
     assert one.from_browser(b'{"id":3,"result":{},"sessionId":"%b"}' % ROOT_ID.encode(), ROOT_ID) == []
+
+
+def test_a_recording_shows_the_tab_and_not_the_window(bench: Bench) -> None:
+    assert bench.sent("Page.startScreenRecording", {"audio": True}, PAGE_ID)["params"] == {"audio": True, "captureArea": "target"}
+    assert "Only the tab" in bench.refusal("Page.startScreenRecording", {"captureArea": "browserWindow"}, PAGE_ID)

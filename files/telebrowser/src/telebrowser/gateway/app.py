@@ -21,8 +21,9 @@ from .audit import Audit
 from .browsers import Browsers
 from .metrics import Metrics
 from .origin import Origins, is_loopback
+from .protocol import Protocol
 from .routes import dispatch, error_response
-from .state import GATEWAY, Gateway, Protocol
+from .state import GATEWAY, Gateway
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ def make_app(settings: Settings, data: DataDir, secrets: SecretStore) -> web.App
         origins=Origins(settings.trusted_proxies, settings.hosts),
         audit=audit,
         metrics=Metrics(browsers),
-        protocol=Protocol(data.run / "protocol.json"),
+        protocol=Protocol(),
     )
     app = web.Application(middlewares=[_answer_errors])
     app[GATEWAY] = gateway

@@ -280,6 +280,12 @@ class SessionFilter:
             raise ProtocolError(INVALID_PARAMS, "Invalid parameters: entryId: integer value expected")
         return [Operation("history_entry", request.id, request.sessionId, {"entryId": params["entryId"]})]
 
+    def _on_screen_recording(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        if params.get("captureArea", "target") != "target":
+            raise ProtocolError(SERVER_ERROR, "Only the tab itself may be recorded: the window may show what a person looks at")
+        params["captureArea"] = "target"
+        return [self._forward(request, session, params)]
+
     def _on_load_resource(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
         check_url(params.get("url"))
         return [self._forward(request, session, params)]

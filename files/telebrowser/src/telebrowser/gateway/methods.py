@@ -139,6 +139,7 @@ PAGE: dict[str, Row] = {
     "Page.bringToFront": _own("bring_to_front", "selects the own tab and raises the project's window"),
     "Page.close": _own("close_page", "never the window's last page"),
     "Page.setDownloadBehavior": _emulate("ok", "the folder is the project's; deny would cancel other tabs' downloads"),
+    "Page.startScreenRecording": _rewrite("screen_recording", "of this tab only: the window may show what a person looks at"),
     "Page.crash": _deny("it may take other tabs of the same process with it, and never answers"),
     # Files and addresses by the back door
     "DOM.setFileInputFiles": _rewrite("file_input", "only files below the project's uploads and downloads"),

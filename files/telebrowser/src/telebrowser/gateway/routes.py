@@ -180,7 +180,7 @@ async def _close(call: Call) -> web.StreamResponse:
 
 
 async def _protocol(call: Call) -> web.StreamResponse:
-    return web.Response(body=await call.gateway.protocol.read(), content_type="application/json")
+    return web.Response(body=await call.gateway.protocol.text(), content_type="application/json")
 
 
 # -- files

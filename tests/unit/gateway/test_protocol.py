@@ -1,0 +1,23 @@
+"""The description of CDP names what a client may call, and nothing else."""
+
+from __future__ import annotations
+
+import json
+
+from telebrowser.gateway.methods import PAGE, PAGE_DOMAINS, ROOT, SHARED
+from telebrowser.gateway.protocol import Protocol, describe
+
+
+async def test_only_what_may_be_called() -> None:
+    described = json.loads(await Protocol().text())
+    named = {f"{domain['domain']}.{command['name']}" for domain in described["domains"] for command in domain["commands"]}
+    assert {"Page.navigate", "Runtime.evaluate", "Target.createTarget", "Browser.getVersion", "Storage.getCookies"} <= named
+    assert not named & {"Browser.crash", "Target.exposeDevToolsProtocol", "Storage.clearCookies", "Memory.prepareForLeakDetection"}
+    assert described["version"] == {"major": "1", "minor": "3"}
+    assert not {domain["domain"] for domain in described["domains"]} - {*PAGE_DOMAINS, *(name.partition(".")[0] for name in (*SHARED, *ROOT, *PAGE))}
+
+
+async def test_it_is_made_once() -> None:
+    protocol = Protocol()
+    assert await protocol.text() is await protocol.text()
+    assert describe() == await protocol.text()
