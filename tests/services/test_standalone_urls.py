@@ -76,7 +76,7 @@ async def test_pages_do_not_lead_there_either(server: McpClient, pages: Pages, h
     body = {
         "link": "<a id=a href='http://10.0.0.1/in'>go</a>",
         "script": "<button id=a onclick=\"location='http://10.0.0.1/in'\">go</button>",
-        "popup": "<button id=a onclick=\"open('http://10.0.0.1/in')\">go</button>",
+        "popup": "<button id=a onclick=\"window.open('http://10.0.0.1/in')\">go</button>",
         "frame": "<button id=a onclick=\"f.src='http://10.0.0.1/in'\">go</button><iframe id=f></iframe>",
         "meta": "<button id=a onclick=\"document.head.innerHTML='<meta http-equiv=refresh content=0;url=http://10.0.0.1/in>'\">go</button>",
     }[how]

@@ -100,6 +100,10 @@ class Connection:
         session = self._sessions.pop(session_id, None)
         if session is not None:
             session.detached = True
+        self.abandon(session_id)
+
+    def abandon(self, session_id: str) -> None:
+        """Fail the calls in flight on a session whose target will not answer any more."""
         for number, (future, method, owner) in list(self._pending.items()):
             if owner == session_id:
                 del self._pending[number]

@@ -9,6 +9,7 @@ import logging
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
 import urllib.error
@@ -21,6 +22,7 @@ from ..errors import EXIT_CONFIG, EXIT_OK, ConfigError, ExitError, TelebrowserEr
 from ..gateway.browser import BrowserLink
 from ..launcher.stdio import Parent
 from ..mcp.endpoint import Endpoint
+from ..page.urls import may_load
 from ..supervisor.chromium import find_program
 from .private_browser import PrivateBrowser
 
@@ -64,10 +66,11 @@ class StandaloneProvider:
             downloads_dir=self.downloads_dir,
             uploads_dir=self.uploads_dir,
             session_grace=3600.0,
-            private=self._cdp_url is None,
             foreign=self._cdp_url is not None,
         )
         await link.start()
+        if self._cdp_url is None and not self._settings.allow_private_networks:
+            link.guard_documents(may_load)
         return link
 
     async def _launch(self) -> Transport:
@@ -264,5 +267,7 @@ def check_output(folder: Path) -> None:
         raise ConfigError(f"OUTPUT_DIR {at} is not a folder")
     while not at.exists():
         at = at.parent
-    if not os.access(at, os.W_OK | os.X_OK):
-        raise ConfigError(f"OUTPUT_DIR {folder.absolute()} cannot be written")
+    try:
+        Path(tempfile.mkdtemp(prefix=".telebrowser-", dir=at)).rmdir()
+    except OSError as error:
+        raise ConfigError(f"OUTPUT_DIR {folder.absolute()} cannot be written: {error.strerror}") from None

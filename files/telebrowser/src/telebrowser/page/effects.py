@@ -66,7 +66,10 @@ async def conclude(tab: Tab, watch: Watch, deadline: Deadline) -> None:
     """Wait for the outcome of what the action visibly began; return at once where it began nothing."""
     if watch.windows and not watch.new_tabs:
         await watch.until(lambda: bool(watch.new_tabs), deadline.left(TAB_WAIT))
-    if watch.new_tabs and not watch.windows:
+    if watch.new_tabs and tab.guarded:
+        # Whether the address was blocked is known once the tab is attached.
+        await watch.until(lambda: all(opened.settled or opened.closed for opened in watch.new_tabs), deadline.left(1.0))
+    elif watch.new_tabs and not watch.windows:
         await watch.until(lambda: all(opened.url not in ("", "about:blank") or opened.settled for opened in watch.new_tabs), deadline.left(0.5))
     await _arrive(tab, watch, deadline)
     if watch.requests and not watch.committed:
@@ -90,7 +93,9 @@ async def _arrive(tab: Tab, watch: Watch, deadline: Deadline) -> None:
 def describe(tab: Tab, watch: Watch) -> dict[str, Any]:
     """The keys that the answer gains: only what was seen."""
     told: dict[str, Any] = {}
-    if watch.committed:
+    if watch.committed and (failure := tab.load_failure()) is not None:
+        told["navigation_failed"] = failure
+    elif watch.committed:
         told["navigated"] = {"url": tab.url, "title": tab.title}
         if tab.mime and tab.mime != "text/html":
             told["navigated"]["type"] = tab.mime
@@ -102,10 +107,7 @@ def describe(tab: Tab, watch: Watch) -> dict[str, Any]:
         told["navigating"] = {"url": watch.requested or watch.started, "note": "the new page has not arrived yet; wait for it with browser_wait_for"}
     if watch.new_tabs:
         addresses = list(watch.windows)
-        told["new_tabs"] = [
-            {"tab": opened.name, "url": opened.url if opened.url not in ("", "about:blank") or not addresses else addresses[min(index, len(addresses) - 1)]}
-            for index, opened in enumerate(watch.new_tabs)
-        ]
+        told["new_tabs"] = [_opened(opened, addresses[min(index, len(addresses) - 1)] if addresses else "") for index, opened in enumerate(watch.new_tabs)]
     if watch.dialogs:
         for dialog in watch.dialogs:
             dialog["told"] = True
@@ -114,6 +116,14 @@ def describe(tab: Tab, watch: Watch) -> dict[str, Any]:
         told["downloads"] = [download_told(download) for download in watch.downloads]
     if watch.choosers:
         told["file_chooser"] = {"mode": watch.choosers[-1], "note": "the page asked for a file; the chooser was closed"}
+    return told
+
+
+def _opened(tab: Tab, announced: str) -> dict[str, Any]:
+    """A new tab as an answer names it: by its address, or while it has none by the one that the opener announced."""
+    told: dict[str, Any] = {"tab": tab.name, "url": tab.url if tab.url not in ("", "about:blank") or not announced else announced}
+    if (failure := tab.load_failure()) is not None:
+        told["error"] = failure["error"]
     return told
 
 

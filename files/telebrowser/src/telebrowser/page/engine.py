@@ -167,7 +167,7 @@ class Engine:
     def _target_crashed(self, params: dict[str, Any]) -> None:
         tab = self.tabs.get(params.get("targetId", ""))
         if tab is not None:
-            tab.crashed = True
+            tab.crash()
 
     async def tab(self, name: str | None, seconds: float = ATTACH_SECONDS) -> Tab:
         """The tab of that name, or the current one. Raises ``TAB_CLOSED`` or ``TIMEOUT``."""

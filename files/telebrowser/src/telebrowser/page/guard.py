@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 from ..cdp.connection import Session
-from ..errors import TelebrowserError
 from . import urls
 
 
@@ -28,9 +27,7 @@ class NetworkGuard:
 
     async def _decide(self, session: Session, params: dict[str, Any]) -> None:
         url = params["request"]["url"]
-        try:
-            await urls.check_private(url)
-        except TelebrowserError:
+        if not await urls.may_load(url):
             session.forget("Fetch.failRequest", requestId=params["requestId"], errorReason="BlockedByClient")
             return
         session.forget("Fetch.continueRequest", requestId=params["requestId"])

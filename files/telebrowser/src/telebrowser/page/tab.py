@@ -19,6 +19,7 @@ from .guard import NetworkGuard
 from .lock import OperationLock
 
 CROSS_DOCUMENT = frozenset({"reload", "reloadBypassingCache", "restore", "restoreWithPost", "historyDifferentDocument", "differentDocument"})
+BLOCKED = "net::ERR_BLOCKED_BY_CLIENT"
 BACKGROUND_REQUESTS = frozenset({"XHR", "Fetch"})
 
 
@@ -44,6 +45,8 @@ class Tab:
         self.suspect = False
         self.redirects = 0
         self.remote = ""
+        self.failed_url = ""
+        self.failure = ""
         self._session: Session | None = None
         self._guard: NetworkGuard | None = None
         self._frames: Frames | None = None
@@ -52,6 +55,7 @@ class Tab:
         self._loaded = asyncio.Event()
         self._navigating = False
         self._loader = ""
+        self._documents: dict[str, tuple[str, bool]] = {}
         self._progress = asyncio.Event()
 
     @property
@@ -110,11 +114,14 @@ class Tab:
         for result in results:
             if isinstance(result, dict) and "frameTree" in result:
                 self._frames.learn(result["frameTree"])
+                self.failed_url = self.failed_url or result["frameTree"]["frame"].get("unreachableUrl", "")
             elif isinstance(result, ConnectionLost):
                 raise result
         if not self._navigating:
             self._interactive.set()
             self._loaded.set()
+        if self.failed_url:
+            self.settled = True
         self._attached.set()
 
     async def attached(self, timeout: float) -> None:
@@ -142,7 +149,7 @@ class Tab:
         session.on("Network.responseReceived", self._response)
         session.on("Network.loadingFinished", self._request_ended)
         session.on("Network.loadingFailed", self._request_failed)
-        session.on("Inspector.targetCrashed", self._crash)
+        session.on("Inspector.targetCrashed", lambda _params: self.crash())
         session.on("Log.entryAdded", self.console.log_entry)
 
     def info_changed(self, info: dict[str, Any]) -> None:
@@ -212,8 +219,10 @@ class Tab:
         self.crashed = False
         self.url = frame["url"] + frame.get("urlFragment", "")
         self.mime = frame.get("mimeType", "")
+        self.failed_url = frame.get("unreachableUrl", "")
         self._interactive.clear()
         self._loaded.clear()
+        self._documents.clear()
         self.console.clear()
         for watch in self.watches:
             watch.committed = True
@@ -250,8 +259,10 @@ class Tab:
         self._progress.set()
 
     def _request(self, params: dict[str, Any]) -> None:
-        if params.get("type") == "Document" and self._is_main(params) and "redirectResponse" in params:
-            self.redirects += 1
+        if params.get("type") == "Document":
+            self._documents[params["requestId"]] = (params["request"]["url"], self._is_main(params))
+            if self._is_main(params) and "redirectResponse" in params:
+                self.redirects += 1
         if params.get("type") in BACKGROUND_REQUESTS:
             for watch in self.watches:
                 watch.requests.add(params["requestId"])
@@ -269,9 +280,19 @@ class Tab:
 
     def _request_failed(self, params: dict[str, Any]) -> None:
         self._request_ended(params)
+        if params.get("type") != "Document":
+            return
+        url, main = self._documents.get(params["requestId"], ("", False))
+        if main:
+            self.failure = params.get("errorText", "")
+        elif self._guard is not None and params.get("errorText") == BLOCKED:
+            self.note("blocked", {"url": url, "error": "PRIVATE_NETWORK_BLOCKED", "what": "a frame"})
 
-    def _crash(self, _params: dict[str, Any]) -> None:
+    def crash(self) -> None:
+        """The page's process ended: nothing that was asked of it will be answered."""
         self.crashed = True
+        if self._session is not None:
+            self._session.connection.abandon(self._session.id)
         self._interactive.set()
         self._loaded.set()
         for watch in self.watches:
@@ -349,6 +370,18 @@ class Tab:
             return await self.frames.main(seconds)
         except TimeoutError:
             raise TelebrowserError("TIMEOUT", f"The page of tab {self.name} did not answer") from None
+
+    @property
+    def guarded(self) -> bool:
+        """Whether private address ranges are blocked for this tab."""
+        return self._guard is not None
+
+    def load_failure(self) -> dict[str, Any] | None:
+        """The address that could not be loaded and why, while the browser's error page is shown in its place."""
+        if not self.failed_url:
+            return None
+        blocked = self._guard is not None and self.failure in (BLOCKED, "")
+        return {"url": self.failed_url, "error": "PRIVATE_NETWORK_BLOCKED" if blocked else self.failure or "it could not be loaded"}
 
     def crash_error(self) -> TelebrowserError:
         """What a call on a crashed page answers."""

@@ -76,6 +76,15 @@ async def check_private(url: str, timeout: float = 5.0) -> None:
             raise TelebrowserError("PRIVATE_NETWORK_BLOCKED", f"{shown} is in a private address range")
 
 
+async def may_load(url: str) -> bool:
+    """Whether a document may be loaded from ``url`` where private address ranges are blocked."""
+    try:
+        await check_private(url)
+    except TelebrowserError:
+        return False
+    return True
+
+
 async def _resolve(host: str, timeout: float) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
     try:
         async with asyncio.timeout(timeout):
