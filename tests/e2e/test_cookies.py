@@ -61,7 +61,7 @@ async def test_idle_stop(new_stack: Callable[..., Stack], pages: Pages, home: Pa
     await log_in(stack, "idle", pages, home)
     pid = stack.browser_pid("idle")
     proc.until(lambda: proc.process(pid) is None, "the idle browser stops", 100)
-    assert stack.status("idle")["state"] == "stopped"
+    proc.until(lambda: stack.status("idle")["state"] == "stopped", "the status says so")
     assert await logged_in(stack, "idle", pages, home)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import urllib.parse
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,8 @@ async def test_scratch_is_wiped_when_it_stops(stack: Stack, pages: Pages, home: 
     assert "login=yes" in (await client.ok("browser_get_text")).text
     await client.close()
     assert stack.launcher("stop", cwd=home).returncode == 0
-    assert list((stack.data / "projects" / "scratch" / "profile").iterdir()) == []
+    profile = stack.data / "projects" / "scratch" / "profile"
+    assert not profile.exists() or not list(profile.iterdir()), "`stop` answers when the profile is wiped"
     client = await McpClient.start("mcp", env=stack.env(), cwd=home)
     await client.ok("browser_navigate", url=f"{pages.base}/who")
     assert "login=yes" not in (await client.ok("browser_get_text")).text
@@ -67,7 +69,7 @@ async def test_downloads(stack: Stack, pages: Pages, home: Path, clients: Callab
     listed = stack.http("GET", "downloads", "files").json
     assert len(listed["files"]) == 2 and {row["size"] for row in listed["files"]} == {4096}, listed
     for row in listed["files"]:
-        assert stack.http("GET", f"downloads/{row['name']}", "files").body == b"x" * 4096
+        assert stack.http("GET", f"downloads/{urllib.parse.quote(row['name'])}", "files").body == b"x" * 4096
     assert Path(listed["directory"]) == stack.data / "projects" / "files" / "downloads"
     printed = stack.launcher("downloads", "--project", "files", "--json")
     assert printed.returncode == 0 and "file.bin" in json.dumps(json.loads(printed.stdout)), printed
