@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import unicodedata
 from typing import Any
 
 from ..cdp.connection import Session
 from ..errors import TelebrowserError
+from . import keys
 from .deadline import Deadline
 from .document import DocumentGone
 from .effects import Watch, conclude, describe
 from .engine import Engine
+from .pointer import press, to_page
 from .tab import Tab
 from .target import Element, find, raise_for
 
-KEYED_LENGTH = 100
+QUICK_LENGTH = 100
+KEYED_LENGTH = 1000
 CHUNK = 20_000
-PUNCTUATION = {
-    " ": ("Space", 32), "-": ("Minus", 189), "=": ("Equal", 187), "[": ("BracketLeft", 219), "]": ("BracketRight", 221), "\\": ("Backslash", 220),
-    ";": ("Semicolon", 186), "'": ("Quote", 222), ",": ("Comma", 188), ".": ("Period", 190), "/": ("Slash", 191), "`": ("Backquote", 192),
-}  # fmt: skip
-SHIFTED = dict(zip('!@#$%^&*()_+{}|:"<>?~', "1234567890-=[]\\;',./`", strict=True))
+ZERO_WIDTH_JOINER = "\u200d"
+JOINERS = frozenset({ZERO_WIDTH_JOINER, "\ufe0e", "\ufe0f"})
 
 
 async def type_text(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadline) -> dict[str, Any]:
@@ -43,9 +44,8 @@ async def type_text(engine: Engine, tab: Tab, args: dict[str, Any], deadline: De
                     "note": "the page was left while the text was typed; what the field held was not seen",
                 }
             if args.get("submit") and answer["typed"]:
-                await asyncio.gather(*_key(tab.session, "Enter", "Enter", 13, "\r"))
+                await asyncio.gather(*keys.enter(tab.session))
                 answer["submitted"] = True
-                await asyncio.sleep(0)
             await _conclude(tab, watch, deadline, submitted=bool(args.get("submit")))
             return {**answer, **describe(tab, watch)}
 
@@ -62,7 +62,6 @@ async def _type(engine: Engine, tab: Tab, element: Element, args: dict[str, Any]
     text: str = args["text"]
     clear = args.get("clear_first", True)
     document = element.document
-
     field = await document.call("prepareType", element.number, {"text": text, "clear": clear}, timeout=deadline.left())
     if "error" in field:
         raise_for(field, element, engine)
@@ -70,101 +69,82 @@ async def _type(engine: Engine, tab: Tab, element: Element, args: dict[str, Any]
         return _told(element, text, field)
     if not field["focused"]:
         await _focus_by_click(engine, tab, element, field, clear, deadline)
-    session = tab.session
-    if clear and (field["selected"] or not text) and (not text or field["kind"] == "editable"):
-        await asyncio.gather(*_key(session, "Backspace", "Backspace", 8))
-    await _send(session, text, single=field["single"], deadline=deadline)
-    result = await document.call("finishType", _expected(text, field), clear, timeout=deadline.left())
+    wanted = _normal(text, field)
+    once_more = len(wanted) <= KEYED_LENGTH
+    await _send(tab.session, wanted, field, clear, deadline, keyed=False)
+    result = await document.call("finishType", wanted, clear, not once_more, timeout=deadline.left())
+    if result.get("untouched"):
+        # The field took nothing: it may listen for keys alone, or want the focus of a real click.
+        await _focus_by_click(engine, tab, element, field, clear, deadline)
+        await _send(tab.session, wanted, field, clear, deadline, keyed=True)
+        result = await document.call("finishType", wanted, clear, True, timeout=deadline.left())
     if result.get("lost"):
         raise DocumentGone
-    if result["matches"] or not clear:
-        return _told(element, text, result)
-    if not result["length"] and text and result["connected"]:
+    if not result["matches"] and not result["length"] and wanted and result["connected"]:
         refused = f"{element.shown} took none of the {len(text)} characters; it now holds ''"
         raise TelebrowserError("ELEMENT_NOT_TYPEABLE", refused, "Check with a snapshot that it is the field you mean.")
     return _told(element, text, result)
 
 
 async def _focus_by_click(engine: Engine, tab: Tab, element: Element, field: dict[str, Any], clear: bool, deadline: Deadline) -> None:
-    """A field that ignores focus() (a rich editor's shell) gets a real click first."""
-    from .pointer import _press, _to_page
-
-    point = await _to_page(engine, tab, element.document, field["x"], field["y"])
+    """A field that ignores focus() (a rich editor's shell) gets a real click."""
+    point = await to_page(engine, tab, element.document, field["x"], field["y"])
     if "error" in point:
         raise_for(point, element, engine)
-    await _press(tab, point["x"], point["y"], "left", 1, deadline)
+    await press(tab, point["x"], point["y"], "left", 1, deadline)
     again = await element.document.call("selectTyped", clear, timeout=deadline.left())
     if not again["focused"]:
-        raise TelebrowserError(
-            "ELEMENT_NOT_TYPEABLE",
-            f"{element.given.get('ref') or element.given.get('selector')} does not take the focus; nothing was typed",
-            "Target the field inside it.",
-        )
+        raise TelebrowserError("ELEMENT_NOT_TYPEABLE", f"{element.shown} does not take the focus; nothing was typed", "Target the field inside it.")
 
 
-def _expected(text: str, field: dict[str, Any]) -> str:
-    expected = text.replace("\r\n", "\n").replace("\r", "\n")
-    return expected.replace("\n", "") if field["single"] else expected
-
-
-async def _send(session: Session, text: str, *, single: bool, deadline: Deadline) -> None:
-    """Short text key by key, so that pages which listen for keys see them; long text in pieces; newlines as Enter."""
+def _normal(text: str, field: dict[str, Any]) -> str:
+    """The text with one kind of newline, and with none for a field of a single line."""
     normal = text.replace("\r\n", "\n").replace("\r", "\n")
-    if single:
-        normal = normal.replace("\n", "")
-    steps: list[asyncio.Future[dict[str, Any]]] = []
-    lines = normal.split("\n")
-    for index, line in enumerate(lines):
+    return normal.replace("\n", "") if field["single"] else normal
+
+
+async def _send(session: Session, text: str, field: dict[str, Any], clear: bool, deadline: Deadline, *, keyed: bool) -> None:
+    """Send the text; newlines as Enter.
+
+    Short text goes character by character, as input alone but for the last one, whose key pages that listen for
+    keys see; with ``keyed`` every character is a key. Long text goes in pieces. Keys cost twice the time of input.
+    """
+    steps: keys.Steps = []
+    if not clear and field["end"]:
+        steps += keys.end(session)
+    if clear and (field["selected"] or not text) and (not text or field["kind"] == "editable"):
+        steps += keys.backspace(session)
+    for index, line in enumerate(text.split("\n")):
         if index:
-            steps += _key(session, "Enter", "Enter", 13, "\r")
-        if len(normal) <= KEYED_LENGTH:
-            steps += _keyed(session, line)
-        else:
+            steps += keys.enter(session)
+        if keyed:
+            steps += [step for character in line for step in keys.press_character(session, character)]
+        elif len(text) > QUICK_LENGTH:
             steps += [session.start("Input.insertText", text=line[at : at + CHUNK]) for at in range(0, len(line), CHUNK)]
+        elif line:
+            steps += [session.start("Input.insertText", text=character) for character in _characters(line)[:-1]]
+            steps += keys.press_character(session, _characters(line)[-1])
     if steps:
         async with asyncio.timeout(deadline.left()):
             await asyncio.gather(*steps)
 
 
-def _keyed(session: Session, line: str) -> list[asyncio.Future[dict[str, Any]]]:
-    steps: list[asyncio.Future[dict[str, Any]]] = []
-    run = ""
+def _characters(line: str) -> list[str]:
+    """The line in pieces that must not be taken apart: a letter with its marks, an emoji with its modifiers."""
+    found: list[str] = []
     for character in line:
-        code = key_code(character)
-        if code is None:
-            run += character
-            continue
-        if run:
-            steps.append(session.start("Input.insertText", text=run))
-            run = ""
-        steps += _key(session, character, code[0], code[1], character, shift=code[2])
-    if run:
-        steps.append(session.start("Input.insertText", text=run))
-    return steps
-
-
-def key_code(character: str) -> tuple[str, int, bool] | None:
-    """The physical key of a US keyboard that makes the character: its code, its virtual key code, whether with shift."""
-    if character.isascii() and character.isalpha():
-        return f"Key{character.upper()}", ord(character.upper()), character.isupper()
-    if character.isascii() and character.isdigit():
-        return f"Digit{character}", ord(character), False
-    if character in SHIFTED:
-        base = key_code(SHIFTED[character])
-        return (base[0], base[1], True) if base else None
-    if character in PUNCTUATION:
-        code, number = PUNCTUATION[character]
-        return code, number, False
-    return None
-
-
-def _key(session: Session, key: str, code: str, number: int, text: str = "", *, shift: bool = False) -> list[asyncio.Future[dict[str, Any]]]:
-    """Press and release one key."""
-    common: dict[str, Any] = {"key": key, "code": code, "windowsVirtualKeyCode": number, "nativeVirtualKeyCode": number, "modifiers": 8 if shift else 0}
-    down: dict[str, Any] = {**common, "type": "keyDown" if text else "rawKeyDown"}
-    if text:
-        down |= {"text": text, "unmodifiedText": text}
-    return [session.start("Input.dispatchKeyEvent", **down), session.start("Input.dispatchKeyEvent", **common, type="keyUp")]
+        modifies = unicodedata.combining(character) or character in JOINERS or "\U0001f3fb" <= character <= "\U0001f3ff"
+        joins = modifies or (found and found[-1][-1] == ZERO_WIDTH_JOINER)
+            unicodedata.combining(character)
+            or character in JOINERS
+            or (found and found[-1][-1] == ZERO_WIDTH_JOINER)
+            or "\U0001f3fb" <= character <= "\U0001f3ff"
+        )
+        if found and joins:
+            found[-1] += character
+        else:
+            found.append(character)
+    return found
 
 
 def _told(element: Element, text: str, result: dict[str, Any]) -> dict[str, Any]:

@@ -46,13 +46,13 @@ async def _click(engine: Engine, tab: Tab, element: Element, args: dict[str, Any
             return await _force(engine, tab, element, watch, deadline)
         if "error" in ready:
             raise_for(ready, element, engine)
-        point = await _to_page(engine, tab, element.document, ready["x"], ready["y"])
+        point = await to_page(engine, tab, element.document, ready["x"], ready["y"])
         if "error" in point:
             await element.document.call("disarm", timeout=2.0)
             if args.get("force") and point["error"] == "covered":
                 return await _force(engine, tab, element, watch, deadline)
             raise_for(point, element, engine)
-        closed = await _press(tab, point["x"], point["y"], args.get("button", "left"), count, deadline)
+        closed = await press(tab, point["x"], point["y"], args.get("button", "left"), count, deadline)
         answer = {"clicked": True, **element.given, "x": round(point["x"], 1), "y": round(point["y"], 1)}
         if closed:
             return {**answer, "closed": "the tab closed"}
@@ -90,7 +90,7 @@ async def _prepare(element: Element, options: dict[str, Any], deadline: Deadline
     return found
 
 
-async def _to_page(engine: Engine, tab: Tab, document: Document, x: float, y: float) -> dict[str, Any]:
+async def to_page(engine: Engine, tab: Tab, document: Document, x: float, y: float) -> dict[str, Any]:
     """A point of a frame's viewport in coordinates of the page, checked at each frame on the way up."""
     while True:
         owner = await tab.frames.owner(document, engine.refs.next)
@@ -105,7 +105,7 @@ async def _to_page(engine: Engine, tab: Tab, document: Document, x: float, y: fl
         x, y = point["x"], point["y"]
 
 
-async def _press(tab: Tab, x: float, y: float, button: str, count: int, deadline: Deadline) -> bool:
+async def press(tab: Tab, x: float, y: float, button: str, count: int, deadline: Deadline) -> bool:
     """Move, press and release; whether the tab closed meanwhile."""
     session = tab.session
     buttons = {"left": 1, "right": 2, "middle": 4}[button]

@@ -196,6 +196,8 @@ class Tab:
         for watch in self.watches:
             if params.get("disposition") == "currentTab":
                 watch.requested = params["url"]
+                # The end of the page's own load may have been told just before.
+                watch.stopped = False
             elif params.get("disposition") in ("newTab", "newWindow"):
                 watch.windows.append(params["url"])
             watch.touch()

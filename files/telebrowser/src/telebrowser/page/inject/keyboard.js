@@ -53,12 +53,12 @@ async function prepareType(number, options) {
   let selected = false;
   if (kind === "editable") selected = caretIn(element, options.clear);
   else if (options.clear) { element.select(); selected = element.value !== ""; }
-  else if (element.setSelectionRange && element.type !== "number" && element.type !== "email") element.setSelectionRange(element.value.length, element.value.length);
+  else if (kind === "text" && element.type !== "number" && element.type !== "email") element.setSelectionRange(element.value.length, element.value.length);
   state.typing = { element, kind, before, mutated: false };
   const at = activeElement();
   const focused = at === element || at === host || (at && contains(element, at));
   const box = element.getBoundingClientRect();
-  return { kind, before: before.length, selected, focused, single: element.tagName === "INPUT", secret: element.type === "password", tag: element.type || element.tagName, x: box.left + box.width / 2, y: box.top + box.height / 2, maxLength: element.maxLength > 0 ? element.maxLength : 0 };
+  return { kind, before: before.length, selected, focused, end: element.type === "number" || element.type === "email", single: element.tagName === "INPUT", secret: element.type === "password", tag: element.type || element.tagName, x: box.left + box.width / 2, y: box.top + box.height / 2, maxLength: element.maxLength > 0 ? element.maxLength : 0 };
 }
 
 // After a real click into a field that ignored focus(): select what is to be replaced again.
@@ -70,19 +70,19 @@ function selectTyped(clear) {
   return { focused: true };
 }
 
-async function finishType(expected, clear) {
+// `last` says that no other way to type is left; until then a field that took nothing is only reported.
+async function finishType(expected, clear, last) {
   const typing = state.typing;
   if (!typing) return { lost: true };
   const { element, kind, before } = typing;
-  const wanted = clear ? expected : null;
-  const matches = () => {
-    const now = readBack(element, kind);
-    if (wanted === null) return now.includes(expected);
-    return kind === "editable" ? now.replace(/\s+/g, " ").trim() === wanted.replace(/\s+/g, " ").trim() : now === wanted;
-  };
+  const wanted = clear ? expected : before + expected;
+  const plain = (text) => (kind === "editable" ? squash(text) : text);
+  const matches = () => plain(readBack(element, kind)) === plain(wanted);
   await tick();
   await pause(0);
   if (!matches()) await pause(30);
+  const untouched = element.isConnected && !matches() && expected !== "" && [before, ""].includes(readBack(element, kind));
+  if (untouched && !last) return { untouched: true };
   if (kind === "text" && element.isConnected && element.value !== before) {
     element.dispatchEvent(new Event("change", { bubbles: true }));
     await tick();

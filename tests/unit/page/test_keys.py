@@ -6,7 +6,7 @@ import string
 
 import pytest
 
-from telebrowser.page.keyboard import key_code
+from telebrowser.page.keys import key_code
 
 
 @pytest.mark.parametrize(
