@@ -136,14 +136,16 @@ def test_a_stale_lock_of_another_host(supervised: Supervised, pages: Pages) -> N
     assert os.readlink(profile / "SingletonLock") == f"{socket.gethostname()}-{browser.pid}"
 
 
-def test_a_profile_that_a_live_process_has(supervised: Supervised) -> None:
+@pytest.mark.parametrize("extra", [{}, {"DBUS_SESSION_BUS_ADDRESS": "unix:path=/nowhere"}])
+def test_a_profile_that_a_live_process_has(supervised: Supervised, extra: dict[str, str]) -> None:
     """A foreign browser on the profile is neither unlocked nor joined, and stays as it was."""
     profile = supervised.data / "projects" / PROJECT / "profile"
     profile.mkdir(parents=True, mode=0o700)
     supervised.data.chmod(0o700)
     foreign = subprocess.Popen(
         [binary(), *FLAGS, f"--user-data-dir={profile}", "--remote-debugging-port=0", "about:blank"],
-        env={"PATH": os.environ["PATH"], "HOME": str(supervised.root)},
+        # With an address of a bus, Chromium replaces its arguments by one text with blanks in it.
+        env={"PATH": os.environ["PATH"], "HOME": str(supervised.root), **extra},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -213,7 +215,16 @@ def test_chromium_missing(supervised: Supervised) -> None:
     assert not (supervised.run / "want" / PROJECT).exists()
 
 
-@pytest.mark.parametrize(("script", "said"), [("exit 0", "ended with code 0"), ("exit 7", "ended with code 7"), ("kill -9 $$", "ended with code -9")])
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("exit 0", "ended with code 0"),
+        ("exit 7", "ended with code 7"),
+        ("kill -9 $$", "ended with code -9"),
+        ("sleep 300 & exit 8", "ended with code 8"),
+        ("(trap '' INT; sleep 300) & exit 9", "ended with code 9"),
+    ],
+)
 def test_a_chromium_that_ends_at_once(supervised: Supervised, script: str, said: str) -> None:
     program = supervised.root / "chromium"
     program.write_text(f"#!/bin/sh\n[ \"$1\" = --version ] && echo 'Chromium 1.2.3' && exit 0\n{script}\n")
@@ -225,6 +236,7 @@ def test_a_chromium_that_ends_at_once(supervised: Supervised, script: str, said:
     failed = gateway.wait("failed", PROJECT)
     assert failed["code"] == "BROWSER_UNAVAILABLE" and said in failed["message"], failed
     assert not (supervised.run / "up" / PROJECT).exists()
+    assert not any("sleep" in row.cmdline for row in proc.mentioning(str(supervised.root))), "what it started is ended with it"
 
 
 def test_a_stop_before_the_browser_is_ready(supervised: Supervised) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import stat
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from telebrowser.datadir import DataDir
 from telebrowser.errors import TelebrowserError
+from telebrowser.processes import command_line
 from telebrowser.supervisor.profile import Profile
 
 
@@ -109,10 +111,12 @@ def test_locks_are_removed_whatever_they_point_at(profile: Profile) -> None:
     profile.unlock()
 
 
-def stand_in(*arguments: str) -> subprocess.Popen[bytes]:
+def stand_in(*arguments: str, cwd: Path | None = None, name: str = "stand-in") -> subprocess.Popen[bytes]:
     """A process with a command line like Chromium's."""
     script = "import sys; print(1, flush=True); sys.stdin.read()"
-    process = subprocess.Popen([sys.executable, "-S", "-c", script, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+    process = subprocess.Popen(
+        [name, "-S", "-c", script, *arguments], executable=sys.executable, cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    )
     assert process.stdout
     process.stdout.readline()
     return process
@@ -122,20 +126,46 @@ def stand_in(*arguments: str) -> subprocess.Popen[bytes]:
     ("arguments", "held", "ours"),
     [
         (["--user-data-dir={path}", "--remote-debugging-pipe", "--window-name=[p]"], True, True),
-        (["--user-data-dir={path}/", "--remote-debugging-pipe", "--window-name=[p]"], True, True),
+        (["--user-data-dir={path}/", "--remote-debugging-pipe", "--window-name=[p]", "about:blank"], True, True),
+        (["--user-data-dir={path}", "--remote-debugging-pipe", "--window-name=[p] x"], True, True),
+        (["--user-data-dir={path}", "--remote-debugging-pipe", "--window-name=[pp]"], True, False),
         (["--user-data-dir={path}/../profile"], True, False),
+        (["--user-data-dir=profile"], True, False),
         (["--user-data-dir={path}", "--window-name=[p]"], True, False),
         (["--user-data-dir={path}", "--type=renderer"], False, False),
         (["--user-data-dir={path}x"], False, False),
         (["--user-data-dir="], False, False),
     ],
 )
-def test_who_holds_the_profile(profile: Profile, arguments: list[str], held: bool, ours: bool) -> None:
-    process = stand_in(*(argument.format(path=profile.path) for argument in arguments))
+@pytest.mark.parametrize("joined", [False, True])
+def test_who_holds_the_profile(profile: Profile, monkeypatch: pytest.MonkeyPatch, arguments: list[str], held: bool, ours: bool, joined: bool) -> None:
+    """Chromium's own rewriting of its arguments, with blanks between them, included."""
+    process = stand_in(*(argument.format(path=profile.path) for argument in arguments), cwd=profile.folder)
+    if joined:
+        real = command_line
+        monkeypatch.setattr("telebrowser.supervisor.profile.command_line", lambda pid: [" ".join(real(pid))] if pid == process.pid else real(pid))
     with process:
         found = profile.holders()
         assert [holder.pid for holder in found] == ([process.pid] if held else [])
         assert all(profile.is_ours(holder) is ours for holder in found)
+        process.kill()
+    assert profile.holders() == []
+
+
+@pytest.mark.parametrize(
+    ("host", "name", "arguments", "held"),
+    [
+        ("", "/usr/lib/chromium/chromium", [], True),
+        ("another-", "/usr/lib/chromium/chromium", [], False),
+        ("", "/bin/something", [], False),
+        ("", "/usr/lib/chromium/chromium", ["--user-data-dir=/elsewhere"], False),
+    ],
+)
+def test_the_owner_of_the_lock_holds_the_profile(profile: Profile, host: str, name: str, arguments: list[str], held: bool) -> None:
+    """A Chromium that was given the profile in some other way; a recycled pid of something else is none."""
+    with stand_in(*arguments, name=name) as process:
+        (profile.path / "SingletonLock").symlink_to(f"{host}{socket.gethostname()}-{process.pid}")
+        assert [holder.pid for holder in profile.holders()] == ([process.pid] if held else [])
         process.kill()
     assert profile.holders() == []
 

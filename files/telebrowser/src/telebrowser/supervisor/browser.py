@@ -17,7 +17,7 @@ from ..logs import open_log, rotate
 from ..processes import ProcessStat, command_line, everyone, signal_process
 from . import chromium, ladder
 from .children import Child, Children
-from .pipe import Pipe, PipeClosed
+from .pipe import Pipe
 from .profile import Profile
 
 log = logging.getLogger(__name__)
@@ -71,17 +71,20 @@ class Browser:
 
     async def wait_ready(self) -> None:
         """Wait until it answers on the pipe. Raises `TelebrowserError` BROWSER_UNAVAILABLE."""
+        call = asyncio.create_task(self.pipe.call("Browser.getVersion"))
+        waited: list[asyncio.Future[Any]] = [call, self.ended]
         try:
-            async with asyncio.timeout(READY_SECONDS):
-                answer = await self.pipe.call("Browser.getVersion")
-        except TimeoutError:
-            raise TelebrowserError("BROWSER_UNAVAILABLE", f"Chromium did not answer within {READY_SECONDS:.0f} s; see {self._log_path}") from None
-        except PipeClosed:
-            await self.wait(REST_SECONDS)
-            code = self.exit_code
-            ended = "ended" if code is None else f"ended with code {code}"
-            raise TelebrowserError("BROWSER_UNAVAILABLE", f"Chromium {ended} while it started; see {self._log_path}") from None
-        self.version = str(answer.get("product", "")).partition("/")[2]
+            await asyncio.wait(waited, timeout=READY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if not call.done() and not self.ended.done():
+                raise TelebrowserError("BROWSER_UNAVAILABLE", f"Chromium did not answer within {READY_SECONDS:.0f} s; see {self._log_path}")
+            if not call.done() or call.exception() is not None:
+                await self.wait(REST_SECONDS)
+                ended = "closed its pipe" if self.exit_code is None else f"ended with code {self.exit_code}"
+                raise TelebrowserError("BROWSER_UNAVAILABLE", f"Chromium {ended} while it started; see {self._log_path}")
+            self.version = str(call.result().get("product", "")).partition("/")[2]
+        finally:
+            call.cancel()
+            await asyncio.gather(call, return_exceptions=True)
 
     @property
     def group(self) -> int:

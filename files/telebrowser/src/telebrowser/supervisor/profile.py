@@ -11,7 +11,9 @@ import hashlib
 import json
 import os
 import pwd
+import re
 import shutil
+import socket
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -162,21 +164,36 @@ class Profile:
         }
 
     def holders(self) -> list[ProcessStat]:
-        """The live main processes (Chromium's own children excluded) that run with this profile."""
+        """The live main processes (Chromium's own children excluded) that run with this profile, by their options or by Chromium's lock."""
         wanted = os.path.realpath(self.path)
+        owner = self._lock_owner()
         found = []
         for process in everyone():
-            arguments = command_line(process.pid)
-            if any(argument.startswith("--type=") for argument in arguments):
+            options = _options(process.pid)
+            if "--type" in options:
                 continue
-            if any(os.path.realpath(argument.partition("=")[2]) == wanted for argument in arguments if argument.startswith("--user-data-dir=")):
+            folder = options.get("--user-data-dir")
+            if folder is None:
+                held = process.pid == owner and "chrom" in options[""]
+            else:
+                held = any(os.path.realpath(_absolute(process.pid, text)) == wanted for text in (folder, folder.partition(" ")[0]) if text)
+            if held:
                 found.append(process)
         return found
 
     def is_ours(self, process: ProcessStat) -> bool:
         """Whether a supervisor started this holder: its window name and the debugging pipe give it away."""
-        arguments = command_line(process.pid)
-        return "--remote-debugging-pipe" in arguments and f"--window-name=[{self.project}]" in arguments and process.group == process.pid
+        options = _options(process.pid)
+        window = options.get("--window-name", "").partition(" ")[0]
+        return "--remote-debugging-pipe" in options and window == f"[{self.project}]" and process.group == process.pid
+
+    def _lock_owner(self) -> int | None:
+        """The pid in Chromium's lock, when the lock is one of this host."""
+        try:
+            host, _, pid = os.readlink(self.path / "SingletonLock").rpartition("-")
+        except OSError:
+            return None
+        return int(pid) if host == socket.gethostname() and pid.isdigit() else None
 
     def unlock(self) -> None:
         """Remove what a dead browser (perhaps on another host name) left as a lock. Only after `holders` came back empty."""
@@ -184,13 +201,6 @@ class Profile:
             for name in SINGLETONS:
                 with contextlib.suppress(FileNotFoundError):
                     (self.path / name).unlink()
-
-    def lock_owner(self) -> str | None:
-        """Who holds Chromium's lock, as ``host-pid``; None without a lock."""
-        try:
-            return os.readlink(self.path / "SingletonLock")
-        except OSError:
-            return None
 
     def wipe(self) -> None:
         """Delete all that the browser keeps (profile, caches, temporary files), not the downloads and uploads.
@@ -222,6 +232,31 @@ def _remove_entry(name: str, folder: int) -> None:
         shutil.rmtree(name, dir_fd=folder)
     else:
         os.unlink(name, dir_fd=folder)
+
+
+def _options(pid: int) -> dict[str, str]:
+    """The options of a process, by name; the program under the empty name.
+
+    Chromium sometimes replaces its arguments by one text with blanks between them. Then an option's value may be followed by
+    a word that is no option, after one blank.
+    """
+    arguments = command_line(pid)
+    if len(arguments) == 1:
+        arguments = re.split(r" (?=--)", arguments[0])
+    options = {"": arguments[0] if arguments else ""}
+    for argument in arguments[1:]:
+        if argument.startswith("--"):
+            name, _, value = argument.partition("=")
+            options[name] = value
+    return options
+
+
+def _absolute(pid: int, path: str) -> str:
+    """A path as the process means it."""
+    try:
+        return os.path.join(os.readlink(f"/proc/{pid}/cwd"), path)
+    except OSError:
+        return path
 
 
 def _merge(target: dict[str, Any], values: dict[str, Any]) -> None:
