@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.services.test_launcher_pump import Gateway
+from tests.services.launcher_gateway import Gateway
 from tests.support import proc
 from tests.support.stack import LAUNCHER, SECRET, free_port, request, token
 

@@ -18,36 +18,10 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
 from telebrowser.errors import EXIT_INTERRUPTED
+from tests.services.launcher_gateway import Gateway
 from tests.support import proc
 from tests.support.mcp_client import McpClient
-from tests.support.stack import LAUNCHER, SECRET, free_port
-
-RESOURCE = Path(__file__).parents[1] / "resources" / "gateway.py"
-
-
-class Gateway:
-    """The test gateway as a process that can be killed and started again on the same port."""
-
-    def __init__(self, *options: str, broken: str = "") -> None:
-        self.port = free_port()
-        self.options = options
-        self.environment = {**os.environ, "BROKEN": broken}
-        self.url = f"{'https' if options else 'http'}://127.0.0.1:{self.port}"
-        self.process: subprocess.Popen[str] | None = None
-
-    def start(self) -> Gateway:
-        command = [sys.executable, str(RESOURCE), str(self.port), SECRET, *self.options]
-        self.process = subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout and self.process.stdout.readline() == f"ready {self.port}\n"
-        return self
-
-    def kill(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            assert self.process.stdout
-            self.process.stdout.close()
-            self.process = None
+from tests.support.stack import LAUNCHER, SECRET
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.services.test_launcher_pump import Gateway
+from tests.services.launcher_gateway import Gateway
 from tests.support.stack import LAUNCHER, SECRET, free_port, token
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from telebrowser import config, tokens
+from telebrowser.cli.up import other_address
 from telebrowser.errors import EXIT_CONFIG, EXIT_USAGE, ConfigError, ExitError
 from telebrowser.launcher.address import Address, check_session, find, forbidden_text, parse_url, unreachable
 
@@ -108,3 +109,12 @@ def test_bad_sessions(name: str) -> None:
     with pytest.raises(ExitError) as caught:
         check_session(name)
     assert caught.value.exit_code == EXIT_USAGE
+
+
+def test_a_stack_on_another_port_is_noted(folder: Path) -> None:
+    assert other_address(settings(folder), "http://127.0.0.1:5858") is None
+    assert other_address(settings(folder), None) is None
+    note = other_address(settings(folder), "http://127.0.0.1:6000")
+    assert note and "TELEBROWSER_URL=http://127.0.0.1:6000" in note and str(folder / "url") in note
+    (folder / "url").write_text("http://127.0.0.1:6000")
+    assert other_address(settings(folder), "http://127.0.0.1:6000") is None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from .. import config
+from ..errors import EXIT_OK
+from ..launcher import address as addresses
 from .common import settings_of
 from .options import Arguments, Option, Verb
 
@@ -33,4 +36,16 @@ def run(arguments: Arguments) -> int:
     settings = settings_of(arguments, *PARTS)
     from ..local import stack
 
-    return stack.up(settings, "foreground" in arguments.flags, sys.stdout)
+    code = stack.up(settings, "foreground" in arguments.flags, sys.stdout)
+    if code == EXIT_OK and "foreground" not in arguments.flags:
+        note = other_address(settings, stack.status(settings)["url"])
+        if note:
+            print(note, file=sys.stderr)
+    return code
+
+
+def other_address(settings: config.Settings, url: str | None) -> str | None:
+    """What to do when the launcher's verbs would look for the gateway on another port than the stack's."""
+    if url is None or addresses.parse_url(url, "the stack")[2] == addresses.configured(settings)[2]:
+        return None
+    return f"note: the launcher looks elsewhere; set TELEBROWSER_URL={url}, or put it into {os.path.join(settings.config_dir, addresses.URL_FILE)}"

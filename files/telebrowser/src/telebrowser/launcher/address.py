@@ -59,8 +59,13 @@ def find(settings: Settings, project: str) -> Address:
 
     Raises `ConfigError` when the address is malformed or there is neither a secret nor a token.
     """
-    secure, host, port, prefix = parse_url(*_url(settings))
+    secure, host, port, prefix = configured(settings)
     return Address(secure, host, port, prefix, project, token(settings, project))
+
+
+def configured(settings: Settings) -> tuple[bool, str, int, str]:
+    """The gateway's address as `parse_url` gives it. Raises `ConfigError`."""
+    return parse_url(*_url(settings))
 
 
 def _url(settings: Settings) -> tuple[str, str]:
