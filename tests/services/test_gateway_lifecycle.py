@@ -257,7 +257,7 @@ async def test_a_newer_browser_replaces_the_old_link(world: World) -> None:
     assert first is not None and first.down and world.p.status()["pid"] == 2
 
 
-async def test_idle_means_no_use_no_hold_and_no_call(world: World) -> None:
+async def test_idle_means_no_use_no_hold_and_no_call(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     await world.up()
     link = world.p.link
     assert link is not None and not world.p.is_idle
@@ -267,6 +267,9 @@ async def test_idle_means_no_use_no_hold_and_no_call(world: World) -> None:
     assert not world.p.is_idle
     world.p.hold(0)
     assert world.p.is_idle
+    with monkeypatch.context() as patch:
+        patch.setattr(type(world.p.engines), "busy", True)
+        assert not world.p.is_idle
     client = await link.open_client("s", lambda data: None, lambda reason: None)
     assert not world.p.is_idle
     world.p._last_used = link.last_activity = link.last_activity - 31 * 60

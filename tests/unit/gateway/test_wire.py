@@ -100,7 +100,7 @@ def test_where_messages_of_the_browser_belong() -> None:
 def test_a_page_cannot_forge_where_its_message_belongs(text: str) -> None:
     """Inside a JSON string quotes are escaped, and a nested object ends in two braces."""
     forged = f'{text}","sessionId":"{SID}"}}'
-    for value in (forged, {"a": forged}, {"sessionId": SID}, [{"x": 1, "sessionId": SID}]):
+    for value in (forged, {"a": forged}, {"sessionId": SID}, [{"x": 1, "sessionId": SID}], {"x": 1, "sessionId": SID[:-1]}, {"x": 1, "sessionId": SID[:-2]}):
         raw = json.dumps({"id": 7, "result": {"value": value}}, separators=(",", ":")).encode()
         assert wire.session_of(raw) == ""
 

@@ -15,7 +15,6 @@ from typing import Any
 from .wire import INVALID_PARAMS, SERVER_ERROR, ProtocolError
 
 _STRIPPED = "".join(chr(code) for code in range(33))
-_REMOVED = str.maketrans("", "", "\t\r\n")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
 _OPEN_SCHEMES = frozenset({"http", "https", "data"})
 _BLANK = re.compile(r"about:(blank|srcdoc)([?#].*)?", re.IGNORECASE | re.DOTALL)
@@ -25,10 +24,10 @@ _BLOB = re.compile(r"blob:(https?://|null/)", re.IGNORECASE)
 def refused(url: str) -> str | None:
     """Why ``url`` must not be opened, or None when it may.
 
-    The address is read as Chromium reads it: blanks and control characters around it and tabs and
-    line ends inside it do not count.
+    Blanks and control characters around it do not count, as in Chromium. Chromium also drops tabs and line ends inside;
+    a scheme that is written with them is none of those allowed here.
     """
-    plain = url.strip(_STRIPPED).translate(_REMOVED)
+    plain = url.strip(_STRIPPED)
     if not plain:
         return None
     found = _SCHEME.match(plain)
