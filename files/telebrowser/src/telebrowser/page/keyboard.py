@@ -135,11 +135,6 @@ def _characters(line: str) -> list[str]:
     for character in line:
         modifies = unicodedata.combining(character) or character in JOINERS or "\U0001f3fb" <= character <= "\U0001f3ff"
         joins = modifies or (found and found[-1][-1] == ZERO_WIDTH_JOINER)
-            unicodedata.combining(character)
-            or character in JOINERS
-            or (found and found[-1][-1] == ZERO_WIDTH_JOINER)
-            or "\U0001f3fb" <= character <= "\U0001f3ff"
-        )
         if found and joins:
             found[-1] += character
         else:
