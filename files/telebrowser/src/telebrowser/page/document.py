@@ -35,6 +35,9 @@ class Document:
         self.context_id = context_id
         self.frame_id = frame_id
         self.gone = False
+        self.size: int | None = None
+        """How many elements the last whole walk met; None before the first."""
+        self._root: str | None = None
 
     async def call(self, function: str, *args: Any, timeout: float = 30.0) -> Any:
         """The value of ``__telebrowser.function(*args)``; arguments travel as values, never as source.
@@ -66,10 +69,10 @@ class Document:
         return result.get("objectId")
 
     async def root_object(self, timeout: float = 5.0) -> str:
-        """The remote object id of the document node itself."""
-        result = await self._raw("Runtime.evaluate", timeout, expression="document", contextId=self.context_id, objectGroup=GROUP)
-        object_id: str = result["objectId"]
-        return object_id
+        """The remote object id of the document node itself; asked for once."""
+        if self._root is None:
+            self._root = (await self._raw("Runtime.evaluate", timeout, expression="document", contextId=self.context_id))["objectId"]
+        return self._root
 
     def release(self) -> None:
         """Drop the remote objects that `objects` and `object_for` held."""

@@ -9,7 +9,7 @@ from typing import Any
 from ..cdp.connection import CdpError
 from ..errors import TelebrowserError
 from .deadline import Deadline
-from .document import Document, DocumentGone
+from .document import GROUP, Document, DocumentGone
 from .engine import Engine
 from .refs import parse
 from .tab import Tab
@@ -80,40 +80,54 @@ async def _scope(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadl
 
 
 async def _with_closed_roots(engine: Engine, document: Document, function: str, options: dict[str, Any], deadline: Deadline) -> dict[str, Any]:
-    """Run a walk; if it then turns out that closed shadow roots were passed over, make them known and run it again."""
+    """Run a walk; if it then turns out that closed shadow roots were passed over, make them known and run it again.
+
+    The protocol alone can see them. A small document is described whole beside the walk (1 ms for a small page, 50 ms for
+    one of 7,000 elements); in a large one only the elements are asked that show something without having anything inside.
+    """
     for attempt in range(3):
-        left = deadline.left()
-        part = await document.evaluate(f"__telebrowser.{function}({json.dumps({**options, 'next': engine.refs.next})}, {LISTENERS})", timeout=left)
+        expression = f"__telebrowser.{function}({json.dumps({**options, 'next': engine.refs.next})}, {LISTENERS})"
+        part, described = await asyncio.gather(document.evaluate(expression, timeout=deadline.left()), _describe_known(document))
         if part.get("missing"):
             raise TelebrowserError("ELEMENT_NOT_FOUND", "The element of scope is no longer there")
         engine.refs.took(document, part["next"])
-        if attempt == 2 or not await _learn_closed_roots(document, part["count"]):
+        document.size = part["count"] if options["scope"] is None else document.size
+        if attempt == 2:
+            break
+        if described is None:
+            described = await _describe(document, part["count"])
+        if not await _learn(document, described):
             break
     found: dict[str, Any] = part
     return found
 
 
-async def _learn_closed_roots(document: Document, count: int) -> bool:
-    """Find closed shadow roots by the protocol, which alone can see them; whether new ones were found.
+async def _describe_known(document: Document) -> list[dict[str, Any]] | None:
+    """The whole tree of a document that is known to be small, else None."""
+    if document.size is None or document.size > SCAN_ELEMENTS:
+        await document.root_object()
+        return None
+    return await _describe(document, document.size)
 
-    A small document is described whole (1 ms for a small page, 50 ms for one of 7,000 elements); in a large one only
-    the elements are asked that show something without having anything inside.
-    """
-    if count <= SCAN_ELEMENTS:
-        object_ids = [await document.root_object()]
-        depth = -1
-    else:
-        object_ids, depth = await document.objects("suspects", SUSPECTS), 1
+
+async def _describe(document: Document, size: int) -> list[dict[str, Any]]:
+    """The nodes in which closed shadow roots are looked for."""
+    object_ids, depth = ([await document.root_object()], -1) if size <= SCAN_ELEMENTS else (await document.objects("suspects", SUSPECTS), 1)
     try:
         described = await asyncio.gather(*(document.session.call("DOM.describeNode", objectId=each, depth=depth, pierce=True) for each in object_ids))
     except CdpError:
-        return False
-    roots = [root for answer in described for root in _closed_roots(answer["node"])]
+        return []
+    return [answer["node"] for answer in described]
+
+
+async def _learn(document: Document, described: list[dict[str, Any]]) -> bool:
+    """Make the closed shadow roots among the nodes known to the document's world; whether there were new ones."""
     learnt = 0
-    for backend in roots:
-        resolved = await document.session.call("DOM.resolveNode", backendNodeId=backend, executionContextId=document.context_id, objectGroup="telebrowser")
+    for backend in (root for node in described for root in _closed_roots(node)):
+        resolved = await document.session.call("DOM.resolveNode", backendNodeId=backend, executionContextId=document.context_id, objectGroup=GROUP)
         learnt += bool(await document.call_on("(root) => __telebrowser.addClosedRoot(root)", [resolved["object"]["objectId"]]))
-    document.release()
+    if described and document.size is not None and (learnt or document.size > SCAN_ELEMENTS):
+        document.release()
     return learnt > 0
 
 
