@@ -27,6 +27,8 @@ CLOSE_SECONDS = 3.0
 HARD_LIMIT = 512 << 20
 """A message above `MAX_MESSAGE` is answered by an error and the connection goes on; above this it ends."""
 WRITER_LIMIT = 1 << 20
+DIRECT_BYTES = 32 << 10
+"""A message up to this size is written at once when nothing waits: it cannot fill an empty write buffer (64 KiB)."""
 
 OpenClient = Callable[[Callable[[bytes], None], Callable[[str], None]], Awaitable[Client]]
 
@@ -41,10 +43,18 @@ class Outbox:
 
     def __init__(self) -> None:
         self.reason: str | None = None
+        self.overflowed = False
         self._queue: deque[bytes] = deque()
         self._bytes = 0
         self._wake = asyncio.Event()
         self._overflow: Callable[[str], None] | None = None
+        self._socket: web.WebSocketResponse | None = None
+        self._transport: asyncio.Transport | None = None
+        self._sending = False
+
+    def attach(self, socket: web.WebSocketResponse, transport: asyncio.Transport | None) -> None:
+        """The upgraded connection; until then everything waits."""
+        self._socket, self._transport = socket, transport
 
     def on_overflow(self, handler: Callable[[str], None]) -> None:
         """Called once when the client has fallen too far behind."""
@@ -54,6 +64,8 @@ class Outbox:
         """One message for the client."""
         if self.reason is not None:
             return
+        if not self._queue and not self._sending and len(data) <= DIRECT_BYTES and self._write_now(data):
+            return
         # One message of any size may wait; only what piles up behind it counts.
         if self._queue and self._bytes + len(data) > QUEUE_BYTES:
             self._fail(f"the client reads too slowly: {self._bytes >> 20} MiB wait for it")
@@ -61,6 +73,22 @@ class Outbox:
         self._queue.append(data)
         self._bytes += len(data)
         self._wake.set()
+
+    def _write_now(self, data: bytes) -> bool:
+        """Write without waking the pump, which saves a turn of the event loop for each message."""
+        if self._socket is None or self._transport is None or self._transport.is_closing() or self._transport.get_write_buffer_size():
+            return False
+        sending = self._socket.send_frame(data, WSMsgType.TEXT)
+        try:
+            # Nothing in it waits while the write buffer stays below its mark, so that one step completes it.
+            sending.send(None)
+        except StopIteration:
+            return True
+        except (ConnectionError, RuntimeError):
+            return False
+        sending.close()
+        self._fail("the connection could not be written")
+        return True
 
     def end(self, reason: str) -> None:
         """No more messages: close once the queue is empty."""
@@ -71,6 +99,7 @@ class Outbox:
     def _fail(self, reason: str) -> None:
         self._queue.clear()
         self._bytes = 0
+        self.overflowed = True
         self.end(reason)
         if self._overflow is not None:
             self._overflow(reason)
@@ -81,6 +110,7 @@ class Outbox:
         while True:
             while self._queue:
                 data = self._queue.popleft()
+                self._sending = True
                 stall = loop.call_later(STALL_SECONDS, self._fail, f"the client has read nothing for {STALL_SECONDS:.0f} s")
                 try:
                     await socket.send_frame(data, WSMsgType.TEXT)
@@ -88,6 +118,7 @@ class Outbox:
                     return
                 finally:
                     stall.cancel()
+                    self._sending = False
                 self._bytes = max(0, self._bytes - len(data))
             if self.reason is not None:
                 return
@@ -107,8 +138,15 @@ async def serve_cdp(request: web.Request, open_client: OpenClient, sockets: set[
         client.end("the connection was not made")
         raise
     sockets.add(socket)
-    outbox.on_overflow(client.end)
+    outbox.attach(socket, request.transport)
     pump = asyncio.get_running_loop().create_task(outbox.pump(socket))
+
+    def cut(reason: str) -> None:
+        log.warning("a client of %s is cut off: %s", client.session or "the whole browser", reason)
+        client.end(reason)
+        pump.cancel()
+
+    outbox.on_overflow(cut)
     reader = asyncio.get_running_loop().create_task(_read_cdp(socket, client))
     try:
         await asyncio.wait({pump, reader}, return_when=asyncio.FIRST_COMPLETED)
@@ -131,13 +169,15 @@ async def _finish(request: web.Request, socket: web.WebSocketResponse, outbox: O
     for task in tasks:
         with contextlib.suppress(asyncio.CancelledError, ConnectionError, RuntimeError):
             await task
+    transport = request.transport
+    if outbox.overflowed and transport is not None:
+        # It reads nothing, so it would not read a goodbye either.
+        transport.abort()
+        return
     reason = (outbox.reason or "bye").encode()[:120]
     with contextlib.suppress(ConnectionError, RuntimeError, TimeoutError):
         async with asyncio.timeout(CLOSE_SECONDS):
             await socket.close(code=WSCloseCode.GOING_AWAY if outbox.reason else WSCloseCode.OK, message=reason)
-    if request.transport is not None:
-        # A client that reads nothing does not read the goodbye either.
-        request.transport.abort() if not socket.closed else None
 
 
 async def serve_mcp(
