@@ -68,6 +68,7 @@ def test_what_acts_on_everybody_is_denied_on_every_session(method: str, at_root:
         "Page.",
         'Page.navigate"',
         "page.navigate",
+        "Page." + "x" * 200,
     ],
 )
 def test_what_no_row_names_does_not_exist(method: str, at_root: bool) -> None:

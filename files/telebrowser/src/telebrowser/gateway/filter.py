@@ -15,7 +15,7 @@ import msgspec
 from . import wire
 from .actions import Actions, Activated, Adopt, Drop, End, Operation, Session, ToBrowser, ToClient, View
 from .guard import FileGuard, check_drag_items, check_url
-from .methods import Verdict, rule
+from .methods import MAX_METHOD, Verdict, rule
 from .targets import Info, selects
 from .wire import INVALID_PARAMS, SERVER_ERROR, ProtocolError, Request
 
@@ -56,7 +56,7 @@ class SessionFilter:
             return [self._forward(request, session)]
         try:
             if verdict is Verdict.UNKNOWN:
-                raise ProtocolError(wire.METHOD_NOT_FOUND, f"'{request.method}' wasn't found")
+                raise ProtocolError(wire.METHOD_NOT_FOUND, f"'{request.method[:MAX_METHOD]}' wasn't found")
             if verdict is Verdict.DENY:
                 raise ProtocolError(SERVER_ERROR, f"{request.method} is not allowed here: {row.reason}")
             params = wire.decode_params(request.params)

@@ -220,9 +220,16 @@ PAGE_DOMAINS: dict[str, str] = {
 }
 
 
-@lru_cache(maxsize=4096)
+MAX_METHOD = 100
+
+
 def rule(method: str, at_root: bool) -> Row:
     """The row for ``method`` on a root session or on any other one."""
+    return _rule(method, at_root) if len(method) <= MAX_METHOD else UNKNOWN
+
+
+@lru_cache(maxsize=4096)
+def _rule(method: str, at_root: bool) -> Row:
     row = SHARED.get(method) or (ROOT if at_root else PAGE).get(method)
     if row is not None:
         return row

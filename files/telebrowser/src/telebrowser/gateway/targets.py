@@ -158,7 +158,9 @@ class Targets:
 
     def expect(self, session: str, opener: str, url: str) -> None:
         """A click in ``opener`` asked for a new tab or window with ``url``; Chromium will not name the opener."""
-        self._pending.append(Pending(session, opener, url, time.monotonic() + NAVIGATION_SECONDS))
+        now = time.monotonic()
+        self._pending = [pending for pending in self._pending if pending.until > now]
+        self._pending.append(Pending(session, opener, url, now + NAVIGATION_SECONDS))
 
     def decide(self, info: Info) -> tuple[str, str] | None:
         """The session and the opener of a page that has just appeared, or None when it is the person's."""
