@@ -212,6 +212,7 @@ def test_the_parent_is_killed(embedding: Embedded, verb: str) -> None:
     done = embedding.up() if verb == "up" else embedding.down()
     assert done.returncode == 0, done
     assert all(proc.process(pid) is None for pid in pids.values())
+    assert not list((embedding.data / "run" / "want").iterdir()), "nothing is started that nobody wants any more"
     if verb == "up":
         assert embedding.healthy() and embedding.state()["state"] == "ready"
         assert embedding.down().returncode == 0

@@ -96,6 +96,21 @@ def test_a_gateway_that_dies_while_it_was_asked(supervised: Supervised, pages: P
     assert logged_in(supervised, pages)
 
 
+def test_a_newer_gateway_is_asked_too(supervised: Supervised, pages: Pages) -> None:
+    """The one that it replaces was asked and did nothing."""
+    supervised.start()
+    older = supervised.gateway(obedient=False)
+    supervised.browser(older, PROJECT).visit(f"{pages.base}/set")
+    supervised.unwant(PROJECT)
+    older.send(cmd="look")
+    older.wait("close", PROJECT)
+    newer = supervised.gateway()
+    newer.wait("close", PROJECT)
+    assert newer.wait("down", PROJECT)["exit_code"] == 0
+    assert "interrupted" not in supervised.output()
+    assert logged_in(supervised, pages)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("with_gateway", [True, False])
 def test_signals_to_the_supervisor(supervised: Supervised, pages: Pages, number: signal.Signals, with_gateway: bool) -> None:

@@ -75,7 +75,6 @@ def down(settings: config.Settings, out: TextIO) -> int:
         raise ExitError(EXIT_TIMEOUT, f"the stack's parent process {found[0]} does not end")
     was_running = found is not None or any(read_pid_file(data.pid_file(name)) for name in (config.SUPERVISOR, config.GATEWAY))
     _end_remains(data)
-    remains.clear_wants(data)
     print("stopped" if was_running else "nothing runs", file=out)
     return EXIT_OK
 
@@ -133,6 +132,7 @@ def _end_remains(data: DataDir) -> None:
     left = remains.end_all(data)
     if left:
         raise ExitError(EXIT_TIMEOUT, f"these processes of a former stack do not end: {' '.join(map(str, left))}")
+    remains.clear_wants(data)
 
 
 def _already(settings: config.Settings, running: dict[str, Any], out: TextIO) -> int:
