@@ -19,7 +19,6 @@ from .target import Element, find, raise_for
 
 QUICK_LENGTH = 100
 KEYED_LENGTH = 1000
-CHUNK = 20_000
 ZERO_WIDTH_JOINER = "\u200d"
 JOINERS = frozenset({ZERO_WIDTH_JOINER, "\ufe0e", "\ufe0f"})
 
@@ -40,7 +39,7 @@ async def type_text(engine: Engine, tab: Tab, args: dict[str, Any], deadline: De
                 answer = {
                     "typed": False,
                     **element.given,
-                    "length": len(args["text"]),
+                    "length": _units(args["text"]),
                     "note": "the page was left while the text was typed; what the field held was not seen",
                 }
             if args.get("submit") and answer["typed"]:
@@ -120,7 +119,7 @@ async def _send(session: Session, text: str, field: dict[str, Any], clear: bool,
         if keyed:
             steps += [step for character in line for step in keys.press_character(session, character)]
         elif len(text) > QUICK_LENGTH:
-            steps += [session.start("Input.insertText", text=line[at : at + CHUNK]) for at in range(0, len(line), CHUNK)]
+            steps += [session.start("Input.insertText", text=line)] if line else []
         elif line:
             steps += [session.start("Input.insertText", text=character) for character in _characters(line)[:-1]]
             steps += keys.press_character(session, _characters(line)[-1])
@@ -142,9 +141,14 @@ def _characters(line: str) -> list[str]:
     return found
 
 
+def _units(text: str) -> int:
+    """The length as pages count it, in UTF-16 units."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
 def _told(element: Element, text: str, result: dict[str, Any]) -> dict[str, Any]:
     """The answer: plain success only when the field was seen to hold the text."""
-    answer: dict[str, Any] = {"typed": bool(result["matches"]), **element.given, "length": len(text), "finalLength": result["length"]}
+    answer: dict[str, Any] = {"typed": bool(result["matches"]), **element.given, "length": _units(text), "finalLength": result["length"]}
     if not result["matches"]:
         held = "something else (a password is not shown)" if result["value"] is None else f"'{result['value'][:200]}'"
         answer["note"] = f"the page changed the text: the field now holds {held}"
