@@ -117,7 +117,7 @@ class Adapter:
         if answer is None or answer.error:
             return None
         if answer.images:
-            return answer.images[0]
+            return bytes(answer.images[0])
         for path in IMAGE_PATH.findall(answer.text):
             file = self.place.home / path
             if file.is_file():

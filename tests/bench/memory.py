@@ -28,7 +28,8 @@ async def measure() -> dict[str, Any]:
                 agent = ProductGateway(place)
                 await agent.start()
                 agents.append(agent)
-                await small_round(agent, f"{pages.url}/small?{number}", Samples())
+                async for _ in small_round(agent, f"{pages.url}/small?{number}", Samples()):
+                    pass
             return {
                 "agents": AGENTS,
                 "gateway_idle_mib": round(before / 1024, 1),

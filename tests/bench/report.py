@@ -79,7 +79,7 @@ class Report:
         lines = [
             "# Benchmarks",
             "",
-            "`make bench` measures the product and its peers in one run and writes this page. Every server runs beside the others, round by round and in",
+            "`make bench` measures the product and its peers in one run and writes this page. Every server runs beside the others, step by step and in",
             "a rotating order; what attaches to a browser gets a headless Chromium of its own, the product's gateway drives a headful one under Xvfb.",
             "Times are what the MCP client sees over stdio, as medians. Ratios are to the better of chrome-devtools-mcp and @playwright/mcp;",
             "below 1 is faster.",
@@ -189,7 +189,7 @@ class Report:
     def _cell(cell: dict[str, Any] | None) -> str:
         if cell is None:
             return ""
-        return cell["verdict"] + (f" {cell['ms']} ms" if cell["ms"] is not None else "") + (f", hangs: {cell['hangs']}" if cell["hangs"] else "")
+        return str(cell["verdict"]) + (f" {cell['ms']} ms" if cell["ms"] is not None else "") + (f", hangs: {cell['hangs']}" if cell["hangs"] else "")
 
     @staticmethod
     def _slower(cases: dict[str, dict[str, Any]], name: str) -> str:

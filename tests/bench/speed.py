@@ -1,4 +1,4 @@
-"""Speed: every server does the same thing in turn, round by round, so that a busy moment of the machine hits all of them alike."""
+"""Speed: every server does the same step in turn, round by round, so that a busy moment of the machine hits all of them alike."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import http.server
 import statistics
 import threading
 from collections import defaultdict
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from tests.support import proc
@@ -23,6 +24,8 @@ BIG = '<!doctype html><title>Big</title><h1>Big page</h1><button id=b onclick="t
     "".join(f"<tr><td><a href='/small?{row}'>Row {row}</a></td><td>Some cell text {row}</td><td><button>Edit {row}</button></td></tr>" for row in range(1000))
 )
 SETTLE_SECONDS = 0.3
+
+Round = Callable[["Adapter", str, "Samples"], AsyncIterator[None]]
 
 
 class PageServer:
@@ -136,69 +139,86 @@ async def starts(places: Places, keys: list[str], rounds: int, samples: dict[str
         places.drop(where[key])
 
 
-async def small_round(adapter: Adapter, url: str, into: Samples) -> None:
-    """One round on the small page."""
+async def small_round(adapter: Adapter, url: str, into: Samples) -> AsyncIterator[None]:
+    """One round on the small page, a step at a time."""
     into.add("navigate", await adapter.navigate(url))
+    yield
     text = into.add("snapshot", await adapter.snapshot())
     add, name = adapter.ref(text, "Add", "button"), adapter.ref(text, "Name", "textbox")
     if add is None or name is None:
         raise Failed(f"no refs of Add and Name in the snapshot: {text[:800]}")
+    yield
     into.add("click", await adapter.click(add))
+    yield
     into.add("type", await adapter.type(name, "hello world"))
+    yield
     into.add("evaluate", await adapter.evaluate_title())
+    yield
     into.add("screenshot", await adapter.screenshot())
 
 
-async def big_round(adapter: Adapter, url: str, into: Samples) -> None:
-    """One round on the page of a thousand rows."""
+async def big_round(adapter: Adapter, url: str, into: Samples) -> AsyncIterator[None]:
+    """One round on the page of a thousand rows, a step at a time."""
     into.add("navigate_big", await adapter.navigate(url))
+    yield
     text = into.add("snapshot_big", await adapter.snapshot())
+    yield
     if add := adapter.ref(text, "Add", "button"):
         into.add("click_big", await adapter.click(add))
 
 
+class Race:
+    """One long session a server. A server that fails a step drops out, with the reason kept."""
+
+    def __init__(self, adapters: dict[str, Adapter], samples: dict[str, Samples]) -> None:
+        self.adapters, self.samples = adapters, samples
+        self.alive = list(adapters)
+
+    async def round(self, number: int, begin: Round, url: str) -> None:
+        """One round of all servers, step by step: each takes its step while the others rest, as they do while an agent thinks."""
+        rounds = {key: begin(self.adapters[key], url, self.samples[key]) for key in self.alive}
+        while rounds:
+            for key in turn(list(self.adapters), number):
+                if key in rounds and await self._ended(key, rounds[key]):
+                    del rounds[key]
+
+    async def _ended(self, key: str, steps: AsyncIterator[None]) -> bool:
+        try:
+            await anext(steps)
+        except StopAsyncIteration:
+            return True
+        except Failed as reason:
+            self.alive.remove(key)
+            self.samples[key].facts["failed"] = str(reason)
+            print(f"  {key} drops out: {reason}", flush=True)
+            return True
+        return False
+
+
+async def first_round(adapter: Adapter, url: str, into: Samples) -> AsyncIterator[None]:
+    """The first page, with what connecting to the browser takes."""
+    into.add("first_navigate", await adapter.navigate(url))
+    yield
+
+
 async def sessions(places: Places, keys: list[str], rounds: int, big_rounds: int, samples: dict[str, Samples]) -> None:
-    """One long session a server; a server that fails a step drops out, with the reason kept."""
+    """The rounds of all servers, and their memory at the end."""
     pages = PageServer()
     where = {key: places.make(key) for key in keys}
-    adapters = {key: ADAPTERS[key](where[key]) for key in keys}
-    alive = list(keys)
-
-    async def each(number: int, step: Any) -> None:
-        for key in turn(list(keys), number):
-            if key in alive:
-                try:
-                    await step(key)
-                except Failed as reason:
-                    alive.remove(key)
-                    samples[key].facts["failed"] = str(reason)
-                    print(f"  {key} drops out: {reason}", flush=True)
-
+    race = Race({key: ADAPTERS[key](where[key]) for key in keys}, samples)
     try:
-        for key in keys:
-            await adapters[key].start()
-
-        async def first(key: str) -> None:
-            samples[key].add("first_navigate", await adapters[key].navigate(f"{pages.url}/small?first"))
-
-        await each(0, first)
+        for adapter in race.adapters.values():
+            await adapter.start()
+        await race.round(0, first_round, f"{pages.url}/small?first")
         for number in range(rounds):
-
-            async def small(key: str, number: int = number) -> None:
-                await small_round(adapters[key], f"{pages.url}/small?{number}", samples[key])
-
-            await each(number, small)
+            await race.round(number, small_round, f"{pages.url}/small?{number}")
         for number in range(big_rounds):
-
-            async def big(key: str, number: int = number) -> None:
-                await big_round(adapters[key], f"{pages.url}/big?{number}", samples[key])
-
-            await each(number, big)
-        for key in alive:
-            samples[key].facts["session_mib"] = tree_mib(adapters[key].server.process.pid)
+            await race.round(number, big_round, f"{pages.url}/big?{number}")
+        for key in race.alive:
+            samples[key].facts["session_mib"] = tree_mib(race.adapters[key].server.process.pid)
     finally:
         for key in keys:
-            await adapters[key].close()
+            await race.adapters[key].close()
             places.drop(where[key])
         pages.close()
 

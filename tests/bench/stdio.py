@@ -83,7 +83,8 @@ class Server:
         """One request: the whole answer and its size. Raises TimeoutError, or ConnectionError when the server is gone."""
         self._last += 1
         number = self._last
-        future = self._waiting[number] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[tuple[dict[str, Any], int]] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = future
         self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
         async with asyncio.timeout(timeout):
             return await future
