@@ -280,8 +280,10 @@ class ProjectBrowser:
                     self.hold_until = saved.get("hold_until")
                     await link.start(saved.get("targets") or {}, roots=saved.get("roots") or (), downloads=saved.get("downloads") or {})
             except TelebrowserError as error:
+                ended = link.down is not None
                 await link.close(keep_tabs=True)
-                if generation == self._generation:
+                # Of a browser that ended meanwhile the supervisor knows why, and says so.
+                if generation == self._generation and not ended:
                     self._on_failed(error.code, error.message)
                 return
             if generation != self._generation:

@@ -181,6 +181,8 @@ class Life:
     async def _report_down(self, reason: str, code: int | None, message: str = "") -> None:
         """Clean up after a browser, then report it down: whoever hears that may rely on nothing being left."""
         await self._clean_up()
+        if self.project == SCRATCH and reason != "crashed":
+            self._wipe()
         log.info("[%s] down: %s%s", self.project, reason, f" ({message})" if message else "")
         self._server.send({"event": "down", "project": self.project, "reason": reason, "exit_code": code, "message": message})
 
