@@ -62,6 +62,11 @@ def says(answer: Timed | None, pattern: str) -> bool:
     return answer is not None and answer.says(pattern)
 
 
+def claims(answer: Timed) -> bool:
+    """Whether an answer claims success: no error, and no word that the text was not taken."""
+    return not answer.error and not says(answer, r'"typed":\s*false')
+
+
 def short(answer: Timed, limit: int = 160) -> str:
     """An answer on one line; of Playwright's call log only the telling line stays."""
     if answer.hang:

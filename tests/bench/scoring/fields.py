@@ -7,7 +7,7 @@ import json
 import re
 
 from ..stdio import Timed, failed
-from .cell import Cell, says, short
+from .cell import Cell, claims, says, short
 from .registry import case
 
 
@@ -22,7 +22,7 @@ async def disabled(c: Cell) -> None:
             c.decide(answer)
         other, value = json.loads(str(await c.ev(f"JSON.stringify([other.value,document.getElementById('{element}').value])")))
         c.fact(f"#{element}={value!r} #other={other!r} {answer.ms:.0f} ms {'refused' if answer.error else 'said ok: ' + short(answer, 60)}")
-        claimed = not answer.error
+        claimed = claims(answer)
         c.part(f"{name} refused", answer.error and not answer.hang and value == was, core=True, false=claimed)
         c.part(f"{name} within 1 s", answer.error and answer.ms <= 1000)
         c.part(f"#other empty after {name}", other == "", core=True, false=claimed)
@@ -37,7 +37,7 @@ async def value_tracker(c: Cell) -> None:
     c.decide(answer)
     title = await c.title()
     c.fact(f"title={title}")
-    c.part("change seen", re.fullmatch(r"changes:[13] abc", title), core=True, false=not answer.error)
+    c.part("change seen", re.fullmatch(r"changes:[13] abc", title), core=True, false=claims(answer))
 
 
 HOLDS_ZERO = r"""(holds|value|now|reads|contains|reverted|differ|instead)[^\n]{0,60}["'`:= ]0["'`.,; )}\n]|(?:holds|value)\W+0$"""
@@ -51,7 +51,7 @@ async def reverting_field(c: Cell) -> None:
     await asyncio.sleep(0.1)
     c.fact(f"#n={await c.ev('n.value')!r}")
     said = failed(re.sub(r"ref=\w+|uid=\S+|\b\d+ms\b|127\.0\.0\.1:\d+", "", answer.text))
-    c.part("the answer says that the field holds 0", says(said, HOLDS_ZERO), core=True, false=not answer.error)
+    c.part("the answer says that the field holds 0", says(said, HOLDS_ZERO), core=True, false=claims(answer))
 
 
 SPECIAL = (
@@ -73,12 +73,12 @@ async def special_inputs(c: Cell) -> None:
         answer = await c.type(c.ref(snapshot, name) or c.adapter.selector(f"#{element}"), value, name)
         first = first or answer
         holds = await c.ev(f"document.getElementById('{element}').value")
-        if not c.part(name, holds == value, false=not answer.error):
+        if not c.part(name, holds == value, false=claims(answer)):
             c.decide(answer)
             c.fact(f"{name}={holds!r} ({answer.ms:.0f} ms, {short(answer, 60)})")
     bad = await c.type(c.ref(snapshot, "Date") or c.adapter.selector("#d"), "31/31", "Date, badly")
     c.fact(f"after '31/31' date={await c.ev('d.value')!r}: {short(bad, 90)}")
-    c.part("bad date refused", bad.error and not bad.hang and bad.ms <= 1000, false=not bad.error)
+    c.part("bad date refused", bad.error and not bad.hang and bad.ms <= 1000, false=claims(bad))
     c.part("names the format", bad.error and says(bad, r"yyyy-mm-dd|format"))
     if c.deciding is None:
         c.decide(bad if not bad.error or first is None else first)
@@ -92,18 +92,18 @@ async def contenteditable(c: Cell) -> None:
     c.decide(answer)
     text = str(await c.ev("e.innerText"))
     c.fact(f"innerText={text!r}")
-    c.part("both lines", [line for line in text.split("\n") if line] == ["one", "two"], false=not answer.error)
-    c.part("old text gone", "old" not in text, false=not answer.error)
+    c.part("both lines", [line for line in text.split("\n") if line] == ["one", "two"], false=claims(answer))
+    c.part("old text gone", "old" not in text, false=claims(answer))
     snapshot = await c.snap()
     cleared = await c.type(c.ref(snapshot, "Body", "textbox") or c.ref(snapshot, "Body"), "", "Body")
     text = str(await c.ev("e.innerText"))
     c.fact(f"cleared -> {text!r}")
-    c.part("clear empties", text.strip() == "", false=not cleared.error)
+    c.part("clear empties", text.strip() == "", false=claims(cleared))
     await c.nav()
     inner = await c.type(c.ref(await c.snap(), "old") or c.adapter.selector("#e p"), "inner", "the inner <p>")
     text = str(await c.ev("e.innerText"))
     c.fact(f"inner p -> {text!r} ({short(inner, 70)})")
-    c.part("inner p typeable", "inner" in text, false=not inner.error)
+    c.part("inner p typeable", "inner" in text, false=claims(inner))
 
 
 @case("own-model-editor")
@@ -113,7 +113,7 @@ async def own_model_editor(c: Cell) -> None:
     c.decide(answer)
     title, shown = await c.title(), await c.ev("e.textContent")
     c.fact(f"title={title}, #e={shown!r}")
-    c.part("model and #e say hello", title == "model:hello" and shown == "hello", core=True, false=not answer.error)
+    c.part("model and #e say hello", title == "model:hello" and shown == "hello", core=True, false=claims(answer))
 
 
 @case("late-listbox")
@@ -122,7 +122,7 @@ async def late_listbox(c: Cell) -> None:
     ref = c.ref(await c.snap(), "City")
     typed = await c.type(ref, "be", "City")
     holds = await c.ev("i.value")
-    c.part("type", not typed.error and holds == "be", false=not typed.error)
+    c.part("type", not typed.error and holds == "be", false=claims(typed))
     if holds != "be" and ref:
         c.fact("type: " + short(typed, 90))
         c.note("type otherwise", await c.adapter.type_otherwise(ref, "be"))
@@ -139,7 +139,7 @@ async def late_listbox(c: Cell) -> None:
     c.decide(answer)
     shown = await c.ev("o.textContent")
     c.fact(f"#o={shown!r}")
-    c.part("#o is Berlin", shown == "Berlin", core=True, false=not answer.error)
+    c.part("#o is Berlin", shown == "Berlin", core=True, false=claims(answer))
 
 
 @case("password")
