@@ -15,8 +15,9 @@ import msgspec
 from . import wire
 from .actions import Actions, Activated, Adopt, Drop, End, Operation, Session, ToBrowser, ToClient, View
 from .guard import FileGuard, check_drag_items, check_url
-from .methods import MAX_METHOD, Verdict, rule
+from .methods import MAX_METHOD, PASSED_EVENTS, Verdict, rule
 from .targets import Info, selects
+from .tracing import confined
 from .wire import INVALID_PARAMS, SERVER_ERROR, ProtocolError, Request
 
 EXCLUDED_WORKERS: list[Mapping[str, Any]] = [{"type": "service_worker", "exclude": True}, {"type": "shared_worker", "exclude": True}]
@@ -58,7 +59,7 @@ class SessionFilter:
             if verdict is Verdict.UNKNOWN:
                 raise ProtocolError(wire.METHOD_NOT_FOUND, f"'{request.method[:MAX_METHOD]}' wasn't found")
             if verdict is Verdict.DENY:
-                raise ProtocolError(SERVER_ERROR, f"{request.method} is not allowed here: {row.reason}")
+                raise ProtocolError(SERVER_ERROR, f"{request.method[:MAX_METHOD]} is not allowed here: {row.reason}")
             params = wire.decode_params(request.params)
             actions: Actions = getattr(self, "_on_" + row.handler)(request, session, params)
             return actions
@@ -286,8 +287,9 @@ class SessionFilter:
         params["captureArea"] = "target"
         return [self._forward(request, session, params)]
 
-    def _on_load_resource(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
-        check_url(params.get("url"))
+    def _on_screenshot(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        # The view of a tab in the background is the window, with whatever tab a person looks at in it.
+        params["fromSurface"] = True
         return [self._forward(request, session, params)]
 
     def _on_continue_request(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
@@ -310,7 +312,7 @@ class SessionFilter:
     def _on_tracing_start(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
         if not self._view.take_trace():
             raise ProtocolError(SERVER_ERROR, "Tracing has already been started (possibly in another tab).")
-        return [self._forward(request, session, params)]
+        return [self._forward(request, session, confined(params))]
 
     def _on_tracing_end(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
         if not self._view.end_trace():
@@ -329,12 +331,12 @@ class SessionFilter:
             if self._page and upstream == self._root:
                 return self._page_gone(raw, self._page[1])
             return self._target_message(raw, "" if at_home else upstream)
-        if at_home:
-            return [ToClient(wire.without_session(raw))] if self._page or raw[:6] == b'{"id":' else []
-        session = self.sessions.get(upstream)
-        if session is None or (session.is_root and raw[:6] != b'{"id":'):
+        session = self.sessions.get("" if at_home else upstream)
+        if session is None:
             return []
-        return [ToClient(raw)]
+        if raw[:6] != b'{"id":' and (session.is_root or wire.event_bytes(raw) not in PASSED_EVENTS):
+            return []
+        return [ToClient(wire.without_session(raw) if at_home else raw)]
 
     def _target_message(self, raw: bytes, session_id: str) -> Actions:
         try:

@@ -1,17 +1,18 @@
-"""The table of CDP methods: which a client may call, on which kind of session, and why.
+"""The table of CDP methods and events: which a client may call or see, on which kind of session, and why.
 
 A browser's *root* session and a *page* session (tab, page, iframe, worker) are equally powerful in
 Chromium: nearly every browser-wide method also works with a page's ``sessionId``. So the rows of
-`SHARED` hold for both, `ROOT` adds the few that make sense only at the root, and `PAGE` adds the
-exceptions inside the domains that a page session may use (`PAGE_DOMAINS`). Whatever no row or
-domain names is denied, so that what a new Chromium brings is shut until someone has looked at it.
+`SHARED` hold for both, `ROOT` adds the few that make sense only at the root, and `PAGE` what a page's session
+may do: the methods that `domains` names, and those that need a check of their own. Whatever no row names is denied,
+so that what a new Chromium brings is shut until someone has looked at it; the same holds for events.
 """
 
 from __future__ import annotations
 
 from enum import Enum
-from functools import lru_cache
 from typing import NamedTuple
+
+from .domains import DENIED_DOMAINS, PAGE_DOMAINS
 
 
 class Verdict(Enum):
@@ -60,9 +61,9 @@ def _deny(reason: str) -> Row:
 
 
 UNKNOWN = Row(Verdict.UNKNOWN, "no row of the table names it")
-_ONLY_ROOT = "it exists at the root only"
 _LOGOUT = "it would log out the person and every agent of the project"
 _GLOBAL = "it acts on the whole browser"
+_PROFILE = "it tells of the whole profile, and no client needs it"
 _MACHINE = "it tells of, or acts on, the machine and other tabs"
 
 SHARED: dict[str, Row] = {
@@ -104,7 +105,9 @@ SHARED: dict[str, Row] = {
     "Browser.executeBrowserCommand": _deny("it acts on whatever tab the person has in front"),
     "Browser.setDockTile": _deny(_GLOBAL),
     "Browser.addPrivacySandboxEnrollmentOverride": _deny(_GLOBAL),
-    "Browser.addPrivacySandboxCoordinatorKeyConfig": _deny(_GLOBAL),
+    "Browser.addMockCamera": _deny(_GLOBAL),
+    "Browser.getGlobalPrivacyControl": _deny(_GLOBAL),
+    "Browser.setGlobalPrivacyControl": _deny(_GLOBAL),
     # Storage: cookies are the project's, shared by design; wiping them is not one agent's to do.
     "Storage.getCookies": _allow("logins are shared inside a project"),
     "Storage.setCookies": _allow("logins are shared inside a project"),
@@ -112,9 +115,20 @@ SHARED: dict[str, Row] = {
     "Storage.clearDataForOrigin": _deny(_LOGOUT),
     "Storage.clearDataForStorageKey": _deny(_LOGOUT),
     "Storage.clearTrustTokens": _deny(_LOGOUT),
-    "Storage.clearSharedStorageEntries": _deny(_LOGOUT),
+    "Storage.clearPrivateVerificationTokens": _deny(_LOGOUT),
+    "Storage.deletePrivateVerificationToken": _deny(_LOGOUT),
+    "Storage.runBounceTrackingMitigations": _deny(_LOGOUT),
+    "Storage.getTrustTokens": _deny(_PROFILE),
+    "Storage.getPrivateVerificationTokens": _deny(_PROFILE),
+    "Storage.getPrivateVerificationTokensIssuerConfigs": _deny(_PROFILE),
+    "Storage.setPrivateVerificationTokensTracking": _deny(_PROFILE),
     "Storage.deleteStorageBucket": _deny(_LOGOUT),
     "Storage.overrideQuotaForOrigin": _deny(_GLOBAL),
+    # The machine
+    "SystemInfo.getInfo": _deny(_MACHINE),
+    "SystemInfo.getProcessInfo": _deny(_MACHINE),
+    "Tracing.requestMemoryDump": _deny(_MACHINE),
+    "Tracing.getTrackEventDescriptor": _deny("it is of use with a trace of the whole browser only"),
 }
 
 ROOT: dict[str, Row] = {
@@ -126,11 +140,10 @@ ROOT: dict[str, Row] = {
     "Security.setIgnoreCertificateErrors": _deny("it would hold for every tab"),
     "IO.read": _deny("streams belong to a page's session"),
     "IO.close": _deny("streams belong to a page's session"),
-    "SystemInfo.getInfo": _deny(_MACHINE),
-    "SystemInfo.getProcessInfo": _deny(_MACHINE),
 }
 
 PAGE: dict[str, Row] = {
+    **{f"{domain.name}.{method}": _allow(domain.reason) for domain in PAGE_DOMAINS for method in domain.methods.split()},
     "Target.setAutoAttach": _rewrite("page_auto_attach", "iframes and dedicated workers; service and shared workers belong to the origin, not to one tab"),
     "Browser.setContentsSize": _rewrite("contents_size", "becomes a metrics override of this tab: the window is shared"),
     # Page
@@ -139,101 +152,69 @@ PAGE: dict[str, Row] = {
     "Page.bringToFront": _own("bring_to_front", "selects the own tab and raises the project's window"),
     "Page.close": _own("close_page", "never the window's last page"),
     "Page.setDownloadBehavior": _emulate("ok", "the folder is the project's; deny would cancel other tabs' downloads"),
+    "Page.captureScreenshot": _rewrite("screenshot", "of this tab only: a picture of the view may show what a person looks at"),
     "Page.startScreenRecording": _rewrite("screen_recording", "of this tab only: the window may show what a person looks at"),
     "Page.crash": _deny("it may take other tabs of the same process with it, and never answers"),
+    "Page.waitForDebugger": _deny("it stops the page for every client until somebody lets it go"),
+    "Page.setRPHRegistrationMode": _deny("a handler that is accepted stays in the profile"),
+    "Page.setSPCTransactionMode": _deny("it pays without asking the person"),
+    "FedCm.openUrl": _deny("it opens a tab that belongs to nobody"),
     # Files and addresses by the back door
     "DOM.setFileInputFiles": _rewrite("file_input", "only files below the project's uploads and downloads"),
     "Input.dispatchDragEvent": _rewrite("drag_event", "only files below the project's uploads and downloads"),
-    "Network.loadNetworkResource": _rewrite("load_resource", "checked address"),
+    "Network.loadNetworkResource": _rewrite("navigate", "checked address"),
     "Fetch.continueRequest": _rewrite("continue_request", "checked address"),
-    "Network.continueInterceptedRequest": _rewrite("continue_request", "checked address"),
     # Network: see Storage
+    "Network.getCookies": _allow("logins are shared inside a project"),
+    "Network.getAllCookies": _allow("logins are shared inside a project"),
+    "Network.setCookie": _allow("logins are shared inside a project"),
+    "Network.setCookies": _allow("logins are shared inside a project"),
+    "Network.deleteCookies": _allow("logins are shared inside a project"),
     "Network.clearBrowserCookies": _deny(_LOGOUT),
+    "Network.deleteDeviceBoundSession": _deny(_LOGOUT),
     "Network.clearBrowserCache": _deny("the cache is shared"),
     "Network.setCookieControls": _deny(_GLOBAL),
-    # Storage
-    "Storage.getStorageKey": _allow("of a frame of this tab"),
-    "Storage.getStorageKeyForFrame": _allow("of a frame of this tab"),
-    "Storage.getUsageAndQuota": _allow("of one origin"),
-    "Storage.trackCacheStorageForOrigin": _allow("events of one origin"),
-    "Storage.trackCacheStorageForStorageKey": _allow("events of one origin"),
-    "Storage.trackIndexedDBForOrigin": _allow("events of one origin"),
-    "Storage.trackIndexedDBForStorageKey": _allow("events of one origin"),
-    "Storage.untrackCacheStorageForOrigin": _allow("events of one origin"),
-    "Storage.untrackCacheStorageForStorageKey": _allow("events of one origin"),
-    "Storage.untrackIndexedDBForOrigin": _allow("events of one origin"),
-    "Storage.untrackIndexedDBForStorageKey": _allow("events of one origin"),
     # Emulated screens are the browser's, not the tab's
     "Emulation.addScreen": _deny(_GLOBAL),
     "Emulation.removeScreen": _deny(_GLOBAL),
     "Emulation.updateScreen": _deny(_GLOBAL),
     "Emulation.setPrimaryScreen": _deny(_GLOBAL),
     "Emulation.getScreenInfos": _deny(_MACHINE),
-    # Tracing is one for the whole browser
-    "Tracing.start": _rewrite("tracing_start", "one trace at a time in a browser; a lease keeps two clients apart"),
-    "Tracing.end": _rewrite("tracing_end", "only by the client that started it"),
-    "Tracing.getCategories": _allow("a list of names"),
-    "Tracing.recordClockSyncMarker": _allow("a mark in the own trace"),
     "SystemInfo.getFeatureState": _allow("one feature flag"),
+    # Tracing is one for the whole browser
+    "Tracing.start": _rewrite("tracing_start", "one trace at a time in a browser, and only of what tells nothing of other tabs"),
+    "Tracing.end": _rewrite("tracing_end", "only by the client that started it"),
 }
 
-PAGE_DOMAINS: dict[str, str] = {
-    "Accessibility": "reads the page",
-    "Animation": "acts on the page",
-    "Audits": "reads the page",
-    "Autofill": "fills the page with what the client sends",
-    "CacheStorage": "storage that the page's script can reach too",
-    "CSS": "acts on the page",
-    "Console": "reads the page",
-    "DOM": "acts on the page",
-    "DOMDebugger": "acts on the page",
-    "DOMSnapshot": "reads the page",
-    "DOMStorage": "storage that the page's script can reach too",
-    "Debugger": "acts on the page's script",
-    "DeviceAccess": "answers the page's chooser",
-    "DeviceOrientation": "acts on the page",
-    "Emulation": "acts on the tab and ends with the session",
-    "EventBreakpoints": "acts on the page's script",
-    "FedCm": "answers the page's dialog",
-    "Fetch": "requests of this tab",
-    "HeapProfiler": "reads the page's script",
-    "IO": "streams of this tab",
-    "IndexedDB": "storage that the page's script can reach too",
-    "Input": "input into this tab",
-    "Inspector": "life of this session",
-    "LayerTree": "reads the page",
-    "Log": "reads the page",
-    "Media": "reads the page",
-    "Network": "requests of this tab",
-    "Overlay": "paints over this tab",
-    "Page": "acts on the tab",
-    "Performance": "reads the page",
-    "PerformanceTimeline": "reads the page",
-    "Preload": "reads the page",
-    "Profiler": "reads the page's script",
-    "Runtime": "acts on the page's script",
-    "Schema": "names the domains",
-    "Security": "state of this tab",
-    "WebAudio": "reads the page",
-    "WebAuthn": "a virtual authenticator of this tab",
-    "WebMCP": "tools that the page offers",
+EVENTS: dict[str, Row] = {
+    **{f"{domain.name}.{event}": _allow(domain.reason) for domain in PAGE_DOMAINS for event in domain.events.split()},
+    "Target.attachedToTarget": _own("", "only sessions on own targets"),
+    "Target.detachedFromTarget": _own("", "only own sessions"),
+    "Target.targetCreated": _emulate("", "of own targets, by the gateway"),
+    "Target.targetInfoChanged": _emulate("", "of own targets, by the gateway"),
+    "Target.targetDestroyed": _emulate("", "of own targets, by the gateway"),
+    "Target.targetCrashed": _emulate("", "of own targets, by the gateway"),
+    "Target.receivedMessageFromTarget": _deny("there are flat sessions only"),
+    "Browser.downloadWillBegin": _emulate("", "of downloads that an own tab began, by the gateway"),
+    "Browser.downloadProgress": _emulate("", "of downloads that an own tab began, by the gateway"),
+    "Storage.privateVerificationTokensUpdated": _deny(_PROFILE),
 }
+"""What a session that is not a root is told; a root is told only what the gateway itself says."""
 
+PASSED_EVENTS = frozenset(name.encode() for name, row in EVENTS.items() if row.verdict is Verdict.ALLOW)
 
 MAX_METHOD = 100
+"""Characters of a method's name that an answer repeats."""
+
+_CLOSED = {domain: _deny(reason) for domain, reason in DENIED_DOMAINS.items()}
 
 
 def rule(method: str, at_root: bool) -> Row:
     """The row for ``method`` on a root session or on any other one."""
-    return _rule(method, at_root) if len(method) <= MAX_METHOD else UNKNOWN
-
-
-@lru_cache(maxsize=4096)
-def _rule(method: str, at_root: bool) -> Row:
     row = SHARED.get(method) or (ROOT if at_root else PAGE).get(method)
-    if row is not None:
-        return row
-    domain, dot, name = method.partition(".")
-    if not at_root and dot and name.isascii() and name.isalnum() and domain in PAGE_DOMAINS:
-        return Row(Verdict.ALLOW, PAGE_DOMAINS[domain])
-    return UNKNOWN
+    return row or _CLOSED.get(method.partition(".")[0], UNKNOWN)
+
+
+def event_rule(event: str) -> Row:
+    """The row for an event."""
+    return EVENTS.get(event) or _CLOSED.get(event.partition(".")[0], UNKNOWN)

@@ -150,12 +150,17 @@ def without_session(raw: bytes) -> bytes:
     return raw[:-_TAIL_LENGTH] + b"}"
 
 
-def event_name(raw: bytes) -> str:
-    """The method of an event of the browser; an empty string for an answer."""
+def event_bytes(raw: bytes) -> bytes:
+    """The method of an event of the browser, as it stands there; nothing for an answer."""
     if raw[:11] != b'{"method":"':
-        return ""
+        return b""
     end = raw.find(b'"', 11, 160)
-    return raw[11:end].decode("ascii", "replace") if end > 0 else ""
+    return raw[11:end] if end > 0 else b""
+
+
+def event_name(raw: bytes) -> str:
+    """Like `event_bytes`, as text."""
+    return event_bytes(raw).decode("ascii", "replace")
 
 
 def own_reply_id(raw: bytes) -> int | None:
