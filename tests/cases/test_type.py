@@ -106,7 +106,7 @@ async def test_own_model_editor(agent: Agent) -> None:
     await agent.open("own-model-editor")
     answer = await agent.type(await agent.ref("Editor"), "hello")
     assert not answer.error, answer
-    assert await agent.eval("[document.title,e.textContent]") == ["model:hello", "hello"]
+    assert await agent.eval("[document.title,e.textContent]") == ["model:hello", "hello"], answer
 
 
 async def test_late_listbox(agent: Agent) -> None:
