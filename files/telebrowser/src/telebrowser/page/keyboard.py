@@ -72,10 +72,10 @@ async def _type(engine: Engine, tab: Tab, element: Element, args: dict[str, Any]
     once_more = len(wanted) <= KEYED_LENGTH
     await _send(tab.session, wanted, field, clear, deadline, keyed=False)
     result = await document.call("finishType", wanted, clear, not once_more, timeout=deadline.left())
-    if result.get("untouched"):
-        # The field took nothing: it may listen for keys alone, or want the focus of a real click.
+    if result.get("again"):
+        # It may listen for keys alone, or want the focus of a real click.
         await _focus_by_click(engine, tab, element, field, clear, deadline)
-        await _send(tab.session, wanted, field, clear, deadline, keyed=True)
+        await _send(tab.session, result["again"], field, clear, deadline, keyed=True)
         result = await document.call("finishType", wanted, clear, True, timeout=deadline.left())
     if result.get("lost"):
         raise DocumentGone

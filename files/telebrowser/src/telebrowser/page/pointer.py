@@ -65,18 +65,15 @@ async def _click(engine: Engine, tab: Tab, element: Element, args: dict[str, Any
         await conclude(tab, watch, deadline)
         effects = describe(tab, watch)
         reached = seen.get("lost") or any(kind in ("click", "mousedown", "auxclick", "contextmenu") for kind in seen.get("seen", ()))
-        if not reached and not effects:
-            raise TelebrowserError(
-                "ELEMENT_NOT_CLICKABLE",
-                f"The press at {answer['x']}, {answer['y']} was not seen by {element.shown}",
-                "Take a snapshot: something may lie over it.",
-            )
-        return {**answer, **effects}
-    raise TelebrowserError(
-        "ELEMENT_NOT_CLICKABLE",
-        f"{element.shown} was covered by {seen['missed']} at the moment of each press; nothing was clicked",
-        "Wait for the page to settle, or pass force: true.",
-    )
+        if reached or effects or seen.get("mutated"):
+            return {**answer, **effects}
+        # Chromium drops input while a page has not painted yet; nothing was clicked.
+        await element.document.call("painted", timeout=deadline.left(1.0))
+    if seen.get("missed"):
+        covered = f"{element.shown} was covered by {seen['missed']} at the moment of each press; nothing was clicked"
+        raise TelebrowserError("ELEMENT_NOT_CLICKABLE", covered, "Wait for the page to settle, or pass force: true.")
+    unseen = f"The press at {answer['x']}, {answer['y']} was not seen by {element.shown}"
+    raise TelebrowserError("ELEMENT_NOT_CLICKABLE", unseen, "Take a snapshot: something may lie over it.")
 
 
 async def _prepare(element: Element, options: dict[str, Any], deadline: Deadline) -> dict[str, Any]:

@@ -32,6 +32,8 @@ OPTIONS = (
     "--disable-background-timer-throttling",
     "--disable-renderer-backgrounding",
     "--disable-backgrounding-occluded-windows",
+    # A page that has painted nothing yet (an empty editor) would get no keys and clicks.
+    "--allow-pre-commit-input",
     "--disable-sync",
     "--disable-component-update",
     "--disable-background-networking",

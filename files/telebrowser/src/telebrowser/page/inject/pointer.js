@@ -152,6 +152,10 @@ async function finishClick() {
   return { seen: watch.seen, missed: watch.missed, mutated: watch.mutated, connected: watch.element.isConnected };
 }
 
+async function painted() {
+  await frame(); await frame();
+}
+
 function forceClick(number) {
   const element = elementOf(number);
   if (!element) return { error: "stale", ...staleReason(number) };
