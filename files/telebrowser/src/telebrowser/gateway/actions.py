@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from .targets import Info
+from .tracing import Trace
 
 
 class View(Protocol):
@@ -97,7 +98,7 @@ Actions = list[Action]
 class Session:
     """One CDP session of the client: a root (own or virtual), or an attached target."""
 
-    __slots__ = ("attach", "attached", "discover", "download_events", "is_root", "parent", "target", "upstream")
+    __slots__ = ("attach", "attached", "discover", "download_events", "is_root", "parent", "target", "trace", "upstream")
 
     def __init__(self, upstream: str, *, is_root: bool, target: str, parent: str | None) -> None:
         self.upstream = upstream
@@ -111,3 +112,5 @@ class Session:
         self.attached: dict[str, str] = {}
         """Target → session, of what a root's auto-attach attached."""
         self.download_events = False
+        self.trace: Trace | None = None
+        """The trace that was begun in this session, until the browser has handed it over."""

@@ -195,7 +195,7 @@ PAGE_DOMAINS: tuple[Domain, ...] = (
     Domain(
         "IO",
         "streams of this tab",
-        "close read resolveBlob",
+        "resolveBlob",
         "",
     ),
     Domain(
@@ -375,7 +375,7 @@ PAGE_DOMAINS: tuple[Domain, ...] = (
         "Tracing",
         "the trace that this client has begun",
         "getCategories recordClockSyncMarker",
-        "bufferUsage dataCollected tracingComplete",
+        "bufferUsage",
     ),
 )
 

@@ -14,17 +14,17 @@ import msgspec
 
 from . import wire
 from .actions import Actions, Activated, Adopt, Drop, End, Operation, Session, ToBrowser, ToClient, View
-from .guard import FileGuard, check_drag_items, check_url
+from .guard import FileGuard, check_url
 from .methods import MAX_METHOD, PASSED_EVENTS, Verdict, rule
+from .page_calls import PageCalls
 from .targets import Info, selects
-from .tracing import confined
 from .wire import INVALID_PARAMS, SERVER_ERROR, ProtocolError, Request
 
 EXCLUDED_WORKERS: list[Mapping[str, Any]] = [{"type": "service_worker", "exclude": True}, {"type": "shared_worker", "exclude": True}]
 DEFAULT_ATTACH: list[Mapping[str, Any]] = [{"type": "browser", "exclude": True}, {"type": "tab", "exclude": True}, {}]
 
 
-class SessionFilter:
+class SessionFilter(PageCalls):
     """The rules of one client connection.
 
     ``root`` is its virtual root's session id upstream. With ``page`` (target and session) the client is connected to that
@@ -32,8 +32,7 @@ class SessionFilter:
     """
 
     def __init__(self, root: str, view: View, files: FileGuard, page: tuple[str, str] | None = None) -> None:
-        self._view = view
-        self._files = files
+        super().__init__(view, files)
         self._root = root
         self._page = page
         self._home = page[1] if page else root
@@ -65,14 +64,6 @@ class SessionFilter:
             return actions
         except ProtocolError as error:
             return [ToClient(wire.error(request.id, error.code, error.message, request.sessionId))]
-
-    def _forward(self, request: Request, session: Session, params: Mapping[str, Any] | None = None, method: str = "") -> ToBrowser:
-        raw = bytes(request.params) if params is None else wire.encode(params)
-        return ToBrowser(wire.call(request.id, method or request.method, raw, session.upstream))
-
-    @staticmethod
-    def _answer(request: Request, result: Mapping[str, Any] | None = None) -> ToClient:
-        return ToClient(wire.reply(request.id, result or {}, request.sessionId))
 
     def _target(self, params: Mapping[str, Any]) -> Info:
         """The own target that ``params`` names. Raises `ProtocolError`."""
@@ -266,62 +257,6 @@ class SessionFilter:
         params.pop("browserContextId", None)
         return [Operation("on_control", request.id, request.sessionId, {"method": request.method, "params": params})]
 
-    def _on_contents_size(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
-        metrics = {"width": params.get("width") or 0, "height": params.get("height") or 0, "deviceScaleFactor": 0, "mobile": False}
-        return [self._forward(request, session, metrics, "Emulation.setDeviceMetricsOverride")]
-
-    # Page
-
-    def _on_navigate(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
-        check_url(params.get("url"))
-        return [self._forward(request, session, params)]
-
-    def _on_history_entry(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
-        if not isinstance(params.get("entryId"), int):
-            raise ProtocolError(INVALID_PARAMS, "Invalid parameters: entryId: integer value expected")
-        return [Operation("history_entry", request.id, request.sessionId, {"entryId": params["entryId"]})]
-
-    def _on_screen_recording(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
-        if params.get("captureArea", "target") != "target":
-            raise ProtocolError(SERVER_ERROR, "Only the tab itself may be recorded: the window may show what a person looks at")
-        params["captureArea"] = "target"
-        return [self._forward(request, session, params)]
-
-    def _on_screenshot(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
-        # The view of a tab in the background is the window, with whatever tab a person looks at in it.
-        params["fromSurface"] = True
-        return [self._forward(request, session, params)]
-
-    def _on_continue_request(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
-        if params.get("url") is not None:
-            check_url(params["url"])
-        return [self._forward(request, session, params)]
-
-    def _on_file_input(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
-        params["files"] = self._files.check(params.get("files"))
-        return [self._forward(request, session, params)]
-
-    def _on_drag_event(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
-        data = params.get("data")
-        if isinstance(data, dict):
-            if data.get("files") is not None:
-                data["files"] = self._files.check(data["files"])
-            check_drag_items(data.get("items"))
-        return [self._forward(request, session, params)]
-
-    def _on_tracing_start(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
-        if not self._view.take_trace():
-            raise ProtocolError(SERVER_ERROR, "Tracing has already been started (possibly in another tab).")
-        return [self._forward(request, session, confined(params))]
-
-    def _on_tracing_end(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
-        if not self._view.end_trace():
-            raise ProtocolError(SERVER_ERROR, "Tracing is not started")
-        return [self._forward(request, session, params)]
-
-    def _on_ok(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
-        return [self._answer(request)]
-
     # -- browser to client
 
     def from_browser(self, raw: bytes, upstream: str) -> Actions:
@@ -334,8 +269,10 @@ class SessionFilter:
         session = self.sessions.get("" if at_home else upstream)
         if session is None:
             return []
-        if raw[:6] != b'{"id":' and (session.is_root or wire.event_bytes(raw) not in PASSED_EVENTS):
-            return []
+        if raw[:6] != b'{"id":':
+            event = wire.event_bytes(raw)
+            if session.is_root or event not in PASSED_EVENTS:
+                return self._trace_event(event, raw, session, "" if at_home else upstream)
         return [ToClient(wire.without_session(raw) if at_home else raw)]
 
     def _target_message(self, raw: bytes, session_id: str) -> Actions:

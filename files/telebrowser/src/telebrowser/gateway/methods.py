@@ -184,6 +184,8 @@ PAGE: dict[str, Row] = {
     # Tracing is one for the whole browser
     "Tracing.start": _rewrite("tracing_start", "one trace at a time in a browser, and only of what tells nothing of other tabs"),
     "Tracing.end": _rewrite("tracing_end", "only by the client that started it"),
+    "IO.read": _rewrite("io_read", "streams of this tab, and traces as the gateway gives them"),
+    "IO.close": _rewrite("io_close", "streams of this tab, and traces as the gateway gives them"),
 }
 
 EVENTS: dict[str, Row] = {
@@ -196,6 +198,8 @@ EVENTS: dict[str, Row] = {
     "Target.targetCrashed": _emulate("", "of own targets, by the gateway"),
     "Target.receivedMessageFromTarget": _deny("there are flat sessions only"),
     "Browser.downloadWillBegin": _emulate("", "of downloads that an own tab began, by the gateway"),
+    "Tracing.dataCollected": _rewrite("", "events of the own page's processes"),
+    "Tracing.tracingComplete": _rewrite("", "with the gateway's own stream"),
     "Browser.downloadProgress": _emulate("", "of downloads that an own tab began, by the gateway"),
     "Storage.privateVerificationTokensUpdated": _deny(_PROFILE),
 }
