@@ -3,37 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from telebrowser.cdp.connection import CdpError, Connection, ConnectionLost, SessionGone
-
-
-class Played:
-    """A transport whose other side is the test."""
-
-    on_message: Callable[[bytes], None]
-    on_close: Callable[[str], None]
-
-    def __init__(self) -> None:
-        self.sent: list[dict[str, Any]] = []
-
-    def send(self, data: bytes) -> None:
-        self.sent.append(json.loads(data))
-
-    def close(self) -> None:
-        """Nothing to end."""
-
-    def say(self, **message: Any) -> None:
-        self.on_message(json.dumps(message).encode())
-
-
-def connected() -> tuple[Played, Connection]:
-    transport = Played()
-    return transport, Connection(transport)
+from telebrowser.cdp.connection import CdpError, ConnectionLost, SessionGone
+from tests.unit.cdp.played import connected
 
 
 async def test_answers_find_their_calls_in_any_order() -> None:
@@ -105,3 +80,27 @@ async def test_lone_surrogates_travel_as_escapes() -> None:
     connection.root.forget("A.a", text="\ud800")
     assert transport.sent[0]["params"] == {"text": "\ud800"}
     await asyncio.sleep(0)
+
+
+async def test_sessions_below_a_detached_one_end_with_it() -> None:
+    transport, connection = connected()
+    transport.say(method="Target.attachedToTarget", params={"sessionId": "A"})
+    transport.say(method="Target.attachedToTarget", params={"sessionId": "B"}, sessionId="A")
+    inner = connection.session("B")
+    waiting = inner.start("A.a")
+    transport.say(method="Target.detachedFromTarget", params={"sessionId": "A"})
+    with pytest.raises(SessionGone):
+        await waiting
+    assert inner.detached
+
+
+async def test_an_abandoned_session_fails_what_waits_and_can_be_used_again() -> None:
+    transport, connection = connected()
+    session = connection.session("S")
+    waiting = session.start("A.a")
+    connection.abandon("S")
+    with pytest.raises(SessionGone):
+        await waiting
+    again = session.start("A.b")
+    transport.say(id=2, result={"ok": True}, sessionId="S")
+    assert await again == {"ok": True}

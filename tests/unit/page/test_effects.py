@@ -68,3 +68,28 @@ async def test_a_dialog_between_calls_is_told_by_the_next() -> None:
     tab.note("dialog", {"type": "alert", "message": "late", "answered": "accepted"})
     assert tab.pending_notes() == [{"dialog": {"type": "alert", "message": "late", "answered": "accepted"}}]
     assert tab.pending_notes() == []
+
+
+async def test_a_request_that_ended_before_anybody_waited_may_still_become_a_download() -> None:
+    tab = new_tab()
+    with tab.watch() as watch:
+        tab._requested({"frameId": TARGET, "url": "http://a/file.bin", "disposition": "currentTab"})
+        tab._stopped({"frameId": TARGET})
+        concluding = asyncio.create_task(conclude(tab, watch, Deadline(60)))
+        await asyncio.sleep(0)
+        assert not concluding.done()
+        watch.downloads.append({"name": "file.bin", "url": "http://a/file.bin", "state": "completed", "size": 4096, "path": "/d/file.bin"})
+        watch.touch()
+        async with asyncio.timeout(5):
+            await concluding
+        assert describe(tab, watch)["downloads"] == [
+            {"name": "file.bin", "url": "http://a/file.bin", "state": "completed", "size": 4096, "path": "/d/file.bin"}
+        ]
+
+
+async def test_the_end_of_the_former_load_is_not_the_end_of_the_new_request() -> None:
+    tab = new_tab()
+    with tab.watch() as watch:
+        tab._stopped({"frameId": TARGET})
+        tab._requested({"frameId": TARGET, "url": "http://a/next", "disposition": "currentTab"})
+        assert watch.navigating

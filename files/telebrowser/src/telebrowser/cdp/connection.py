@@ -40,6 +40,7 @@ class Connection:
         self._next_id = 0
         self._pending: dict[int, tuple[asyncio.Future[JSON], str, str]] = {}
         self._sessions: dict[str, Session] = {}
+        self._children: dict[str, set[str]] = {}
         self.root = Session(self, "")
         self.closed: str | None = None
         self.on_closed: Callable[[str], None] | None = None
@@ -80,7 +81,9 @@ class Connection:
         session_id = message.get("sessionId", "")
         method = message.get("method", "")
         params = message.get("params", {})
-        if method == "Target.detachedFromTarget":
+        if method == "Target.attachedToTarget":
+            self._children.setdefault(session_id, set()).add(params["sessionId"])
+        elif method == "Target.detachedFromTarget":
             self._detached(params.get("sessionId", ""))
         session = self.root if not session_id else self._sessions.get(session_id)
         if session is not None:
@@ -101,6 +104,9 @@ class Connection:
         if session is not None:
             session.detached = True
         self.abandon(session_id)
+        # The sessions below it end with it, and the events that would say so had it as their way.
+        for child in self._children.pop(session_id, ()):
+            self._detached(child)
 
     def abandon(self, session_id: str) -> None:
         """Fail the calls in flight on a session whose target will not answer any more."""

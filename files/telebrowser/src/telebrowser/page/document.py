@@ -112,5 +112,6 @@ class Document:
             raise DocumentGone from None
         except CdpError as error:
             if any(text in error.message for text in GONE):
+                self.gone = True
                 raise DocumentGone from None
             raise

@@ -57,9 +57,14 @@ class Watch:
         return True
 
     @property
+    def began(self) -> bool:
+        """A new main document was asked for."""
+        return self.committed or self.requested is not None or self.started is not None
+
+    @property
     def navigating(self) -> bool:
         """A new main document was asked for and has neither come nor been given up."""
-        return (self.requested is not None or self.started is not None) and not (self.committed or self.stopped or self.downloads)
+        return self.began and not (self.committed or self.stopped or self.downloads)
 
 
 async def conclude(tab: Tab, watch: Watch, deadline: Deadline) -> None:
@@ -80,12 +85,13 @@ async def conclude(tab: Tab, watch: Watch, deadline: Deadline) -> None:
 
 
 async def _arrive(tab: Tab, watch: Watch, deadline: Deadline) -> None:
-    """If a navigation is under way, wait until its page can be used."""
-    if watch.navigating:
-        await watch.until(lambda: not watch.navigating, deadline.left(COMMIT_WAIT))
-        if watch.stopped and not watch.committed:
-            # The request became a download, which is announced by the browser a little later, or nothing at all (204).
-            await watch.until(lambda: bool(watch.downloads) or watch.committed, deadline.left(STOPPED_WAIT))
+    """If a navigation was begun, wait for what becomes of it, and until its page can be used."""
+    if not watch.began:
+        return
+    await watch.until(lambda: not watch.navigating, deadline.left(COMMIT_WAIT))
+    if watch.stopped and not watch.committed:
+        # The request became a download, which is announced a little later, or nothing at all (204).
+        await watch.until(lambda: bool(watch.downloads) or watch.committed, deadline.left(STOPPED_WAIT))
     if watch.committed:
         await tab.wait_ready(deadline.left(READY_WAIT))
 

@@ -21,7 +21,8 @@ class Frames:
         self.page = session
         self.main_frame = main_frame
         self._on_session = on_session
-        self._documents: dict[str, Document] = {}
+        # A frame that moves to another process has for a moment a document in each, and their events come in any order.
+        self._documents: dict[str, dict[str, Document]] = {}
         self._parents: dict[str, str] = {main_frame: ""}
         self._owners: dict[str, tuple[Document, int]] = {}
         self._changed = asyncio.Event()
@@ -71,65 +72,76 @@ class Frames:
         if context.get("name") != WORLD:
             return
         frame_id = context.get("auxData", {}).get("frameId", "")
-        former = self._documents.get(frame_id)
+        documents = self._documents.setdefault(frame_id, {})
+        former = documents.pop(session.id, None)
         if former is not None:
             former.gone = True
-        self._documents[frame_id] = Document(session, context["id"], frame_id)
+        documents[session.id] = Document(session, context["id"], frame_id)
         self._changed.set()
 
     def _destroyed(self, session: Session, context_id: int) -> None:
-        for frame_id, document in list(self._documents.items()):
-            if document.session is session and document.context_id == context_id:
+        for documents in self._documents.values():
+            document = documents.get(session.id)
+            if document is not None and document.context_id == context_id:
                 document.gone = True
-                del self._documents[frame_id]
+                del documents[session.id]
 
     def _cleared(self, session: Session) -> None:
-        for frame_id, document in list(self._documents.items()):
-            if document.session is session:
+        for documents in self._documents.values():
+            document = documents.pop(session.id, None)
+            if document is not None:
                 document.gone = True
-                del self._documents[frame_id]
 
     def _attached(self, frame_id: str, parent_id: str) -> None:
         self._parents[frame_id] = parent_id
 
     def _detached(self, frame_id: str, reason: str) -> None:
-        document = self._documents.get(frame_id)
         if reason == "swap":
             return
         self._parents.pop(frame_id, None)
         self._owners.pop(frame_id, None)
-        if document is not None:
+        self._forget(frame_id)
+
+    def _forget(self, frame_id: str) -> None:
+        for document in self._documents.pop(frame_id, {}).values():
             document.gone = True
-            del self._documents[frame_id]
 
     def has(self, frame_id: str) -> bool:
         """Whether the frame belongs to this tab."""
         return frame_id in self._parents
 
+    def left(self) -> None:
+        """The main frame shows a new document: none of the frames in the former one exists any more."""
+        for frame_id in [each for each in self._documents if each != self.main_frame]:
+            self._forget(frame_id)
+        self._parents = {self.main_frame: ""}
+        self._owners.clear()
+
     def all(self) -> list[Document]:
         """Every live document, the main frame's first."""
-        documents = [document for document in self._documents.values() if not document.gone and not document.session.detached]
+        documents = [document for frame_id in self._documents if (document := self.document(frame_id)) is not None]
         return sorted(documents, key=lambda document: document.frame_id != self.main_frame)
 
     async def main(self, timeout: float = 10.0) -> Document:
         """The main frame's document; waits for one while a new page starts."""
         async with asyncio.timeout(timeout):
             while True:
-                document = self._documents.get(self.main_frame)
-                if document is not None and not document.gone:
+                document = self.document(self.main_frame)
+                if document is not None:
                     return document
                 self._changed.clear()
                 await self._changed.wait()
 
     def document(self, frame_id: str) -> Document | None:
         """The live document of a frame, if it has one yet."""
-        return self._documents.get(frame_id)
+        live = [document for document in self._documents.get(frame_id, {}).values() if not document.gone and not document.session.detached]
+        return live[-1] if live else None
 
     async def inner(self, document: Document, number: int) -> Document | None:
         """The document that the iframe element with ref ``number`` shows."""
         for frame_id, (owner, owned) in self._owners.items():
             if owner is document and owned == number:
-                return self._documents.get(frame_id)
+                return self.document(frame_id)
         object_id = await document.object_for("elementFor", number)
         if object_id is None:
             return None
@@ -139,7 +151,7 @@ class Frames:
         if not frame_id:
             return None
         self._owners[frame_id] = (document, number)
-        return self._documents.get(frame_id)
+        return self.document(frame_id)
 
     async def owner(self, document: Document, next_ref: int) -> tuple[Document, int, int] | None:
         """The parent document of a frame, its iframe element's ref there, and the next free ref.
@@ -151,7 +163,7 @@ class Frames:
         known = self._owners.get(document.frame_id)
         if known is not None and not known[0].gone:
             return known[0], known[1], next_ref
-        parent = self._documents.get(self._parents.get(document.frame_id, ""))
+        parent = self.document(self._parents.get(document.frame_id, ""))
         if parent is None:
             raise DocumentGone
         backend = (await parent.session.call("DOM.getFrameOwner", frameId=document.frame_id, timeout=5.0))["backendNodeId"]

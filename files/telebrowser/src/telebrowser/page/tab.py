@@ -217,6 +217,8 @@ class Tab:
         if frame.get("parentId"):
             return
         self._navigating = False
+        if self._frames is not None:
+            self._frames.left()
         self._loader = frame["loaderId"]
         self.crashed = False
         self.url = frame["url"] + frame.get("urlFragment", "")
