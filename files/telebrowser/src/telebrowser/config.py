@@ -62,7 +62,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TELEBROWSER_BIND", "str", "127.0.0.1", "Address on which the gateway listens.", (GATEWAY,)),
     Setting("TELEBROWSER_PORT", "int", 5858, "Port on which the gateway listens; 0 takes a free one.", (GATEWAY,), 0, 65535),
     Setting("TELEBROWSER_DATA", "path", "~/.local/share/telebrowser", "Data directory: profiles, downloads, uploads, run files, audit.", (GATEWAY, SUPERVISOR)),
-    Setting("TELEBROWSER_SECRETS_DIR", "path", "~/.config/telebrowser", "Folder with the file `secret` and, after a rotation, `secret.previous`.", (GATEWAY,)),
+    Setting(
+        "TELEBROWSER_SECRETS_DIR",
+        "path",
+        "~/.config/telebrowser",
+        "Folder with the file `secret` and, after a rotation, `secret.previous`.",
+        (GATEWAY, SUPERVISOR),
+    ),
     Setting("TELEBROWSER_SECRET_GRACE", "int", 86400, "Seconds for which the previous secret is still accepted after a rotation.", (GATEWAY,), 0, 2592000),
     Setting(
         "TELEBROWSER_IDLE_MINUTES",
@@ -81,6 +87,14 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TELEBROWSER_EVALUATE", "bool", True, "Offer browser_evaluate through the gateway.", (GATEWAY,)),
     Setting("TELEBROWSER_BLOCK_PRIVATE", "bool", False, "Block private address ranges for tools used through the gateway.", (GATEWAY,)),
     Setting("TELEBROWSER_BROWSER_USER", "str", None, "Unprivileged user as whom browsers run when the supervisor is root.", (SUPERVISOR,)),
+    Setting(
+        "TELEBROWSER_WALLS",
+        "choice",
+        "auto",
+        "Run each browser under bubblewrap, with its own project's files and processes only: where that works, never, or refuse to run without.",
+        (SUPERVISOR,),
+        choices=("auto", "off", "required"),
+    ),
     Setting("TELEBROWSER_DISPLAY", "choice", "xvfb", "Display backend.", (SUPERVISOR,), choices=("xvfb",)),
     Setting("TELEBROWSER_SCREEN", "str", "1600x900", "Size of the display, WIDTHxHEIGHT.", (SUPERVISOR,)),
     Setting(

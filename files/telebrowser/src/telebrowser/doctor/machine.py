@@ -9,7 +9,8 @@ import sys
 from collections.abc import Callable
 
 from ..config import Settings
-from ..supervisor import chromium
+from ..supervisor import chromium, walls
+from ..supervisor.profile import find_identity
 from .report import Failure, Note
 
 SCRIPTS = {"ja": "fonts-noto-cjk", "zh": "fonts-noto-cjk", "ko": "fonts-noto-cjk", "und-zsye": "fonts-noto-color-emoji"}
@@ -28,6 +29,7 @@ def checks(settings: Settings) -> list[tuple[str, Callable[[], str]]]:
         ("fonts", fonts),
         ("/dev/shm", shared_memory),
         ("sandbox", lambda: sandbox(settings)),
+        ("walls", lambda: walls_check(settings)),
         ("disk", lambda: disk(settings.data)),
     ]
 
@@ -98,6 +100,17 @@ def sandbox(settings: Settings) -> str:
                 "off: no user namespaces", "Allow them (kernel.unprivileged_userns_clone, user.max_user_namespaces, or the container's seccomp profile)."
             )
     return f"on, as user {user}" if user and os.geteuid() == 0 else "on"
+
+
+def walls_check(settings: Settings) -> str:
+    """Whether each browser will be confined to its own project's files and processes."""
+    program = chromium.find_program(settings.chromium_path)
+    identity = find_identity(settings.browser_user) if settings.browser_user and os.geteuid() == 0 else None
+    sandbox = chromium.choose_sandbox(program, identity)
+    chosen = walls.choose(settings.walls, program, sandbox, identity, [settings.data, settings.secrets_dir])
+    if chosen.warning:
+        raise Note(f"off: {chosen.warning}", "Install bubblewrap and allow user namespaces; TELEBROWSER_WALLS=required refuses to run without.")
+    return "on: each browser sees its own project's files and processes only"
 
 
 def disk(directory: str) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,10 @@ from ..logs import open_log, rotate
 from ..processes import ProcessStat, command_line, everyone, signal_process
 from . import chromium, ladder
 from .children import Child, Children
+from .enclosure import Enclosure, exit_code
 from .pipe import Pipe
 from .profile import Profile
+from .walls import Walls
 
 log = logging.getLogger(__name__)
 
@@ -30,44 +32,54 @@ MAX_LOG_BYTES = 1 << 20
 class Browser:
     """A Chromium from its start to the end of the last process of its group."""
 
-    def __init__(self, profile: Profile, child: Child, pipe: Pipe, log_path: Path) -> None:
+    def __init__(self, profile: Profile, child: Child, pipe: Pipe, log_path: Path, enclosure: Enclosure | None) -> None:
         self.project = profile.project
-        self.pid = child.pid
         self.pipe = pipe
         self.version = ""
         self.started_at = datetime.now(UTC).isoformat(timespec="seconds")
         self.asked = False
         self._profile = profile
         self._child = child
+        self._enclosure = enclosure
         self._log_path = log_path
         self.ask_gateway: Callable[[], bool] = _nobody
 
     @classmethod
-    def launch(
-        cls, profile: Profile, program: str, sandbox: chromium.Sandbox, display: Mapping[str, str], screen: str, children: Children, log_path: Path
-    ) -> Browser:
-        """Start the process. Raises `TelebrowserError` BROWSER_UNAVAILABLE or DISK_FULL."""
+    def launch(cls, profile: Profile, command: Sequence[str], walls: Walls, display: Mapping[str, str], children: Children, log_path: Path) -> Browser:
+        """Start the process, inside walls where there are some. Raises `TelebrowserError` BROWSER_UNAVAILABLE or DISK_FULL."""
         try:
             errors = open_log(log_path)
         except OSError as error:
             raise start_error(error) from None
+        environ = chromium.environment(profile, display, os.environ)
         pipe = Pipe()
+        enclosure = Enclosure() if walls.on else None
+
+        def prepare() -> None:
+            pipe.place()
+            if enclosure is not None:
+                enclosure.place()
+
         try:
             child = children.spawn(
-                chromium.command(program, profile, sandbox, screen),
-                environ=chromium.environment(profile, display, os.environ),
+                walls.command(command, profile, display, environ) if walls.on else command,
+                environ=environ,
                 stderr=errors,
                 identity=profile.identity,
                 cwd=str(profile.home),
-                prepare=pipe.place,
+                prepare=prepare,
             )
         except OSError as error:
             pipe.close()
+            if enclosure is not None:
+                enclosure.close()
             raise start_error(error) from None
         finally:
             os.close(errors)
             pipe.started()
-        return cls(profile, child, pipe, log_path)
+            if enclosure is not None:
+                enclosure.started()
+        return cls(profile, child, pipe, log_path, enclosure)
 
     async def wait_ready(self) -> None:
         """Wait until it answers on the pipe. Raises `TelebrowserError` BROWSER_UNAVAILABLE."""
@@ -87,6 +99,12 @@ class Browser:
             await asyncio.gather(call, return_exceptions=True)
 
     @property
+    def pid(self) -> int:
+        """Chromium's main process; inside walls it is known once it runs, until then it is what makes the walls."""
+        main = self._enclosure.main if self._enclosure is not None else None
+        return self._child.pid if main is None else main.pid
+
+    @property
     def group(self) -> int:
         return self.pid
 
@@ -97,7 +115,10 @@ class Browser:
 
     @property
     def exit_code(self) -> int | None:
-        return self._child.ended.result() if self._child.ended.done() else None
+        if not self._child.ended.done():
+            return None
+        code = self._child.ended.result()
+        return code if self._enclosure is None else exit_code(code)
 
     async def wait(self, timeout: float) -> bool:
         await asyncio.wait({self._child.ended}, timeout=timeout)
@@ -109,7 +130,11 @@ class Browser:
         return self.ask_gateway() or self.pipe.close_browser()
 
     def interrupt(self) -> None:
-        self._child.signal(signal.SIGINT)
+        main = self._enclosure.main if self._enclosure is not None else None
+        if main is not None:
+            signal_process(main.pid, main.start, signal.SIGINT)
+        else:
+            self._child.signal(signal.SIGINT)
 
     async def stop(self) -> str:
         """Stop it by the ladder; see `ladder.stop`."""
@@ -126,6 +151,11 @@ class Browser:
 
     async def _end_rest(self) -> None:
         """End what outlived the main process: its group, and the crash handlers, which leave the group but end with their client."""
+        if self._enclosure is not None:
+            if await self._enclosure.end(REST_SECONDS):
+                log.warning("[%s] killed what outlived the browser inside its walls", self.project)
+            self._enclosure.close()
+            return
         for kill in (False, True):
             rest = self._rest()
             if kill and rest:

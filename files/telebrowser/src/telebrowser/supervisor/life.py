@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from ..datadir import SCRATCH, write_json
 from ..errors import TelebrowserError
-from . import orphans
+from . import chromium, orphans
 from .browser import Browser, start_error
 from .crashes import LIMIT, WINDOW_SECONDS, Crashes
 from .machine import Machine
@@ -98,9 +98,8 @@ class Life:
             raise start_error(error) from None
         log_path = self._machine.data.log_file(f"chromium-{self.project}")
         front = await self._machine.display.front()
-        browser = self._browser = Browser.launch(
-            self._profile, program, self._machine.sandbox, display, self._machine.display.size, self._machine.children, log_path
-        )
+        command = chromium.command(program, self._profile, self._machine.sandbox, self._machine.display.size)
+        browser = self._browser = Browser.launch(self._profile, command, self._machine.walls, display, self._machine.children, log_path)
         ready = asyncio.create_task(browser.wait_ready())
         stopping: asyncio.Task[Any] = asyncio.create_task(self.stop.wait())
         try:
@@ -134,8 +133,8 @@ class Life:
         self._send_up(browser)
 
     def _send_up(self, browser: Browser) -> None:
-        sandbox = self._machine.sandbox
-        event = {"event": "up", **browser.describe(), "sandbox": sandbox.on, "warnings": [sandbox.warning] if sandbox.warning else []}
+        machine = self._machine
+        event = {"event": "up", **browser.describe(), "sandbox": machine.sandbox.on, "walls": machine.walls.on, "warnings": machine.limits}
         self._server.send(event, (browser.pipe.write_end, browser.pipe.read_end))
 
     def _ask_gateway(self) -> bool:

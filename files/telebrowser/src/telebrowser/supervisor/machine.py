@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from ..config import Settings
 from ..datadir import DataDir
 from ..errors import ExitError, TelebrowserError
-from . import chromium
+from . import chromium, walls
 from .children import Children, Identity
 from .display import Display, make_display
 from .profile import Profile, check_reachable, find_identity
@@ -33,20 +33,24 @@ class Machine:
         self.sandbox = chromium.Sandbox(True, None)
         self.chromium: dict[str, str | None] = {"path": None, "version": None}
         self.warnings: list[str] = []
+        self.walls = walls.Walls(False, None)
         self._configured = settings.chromium_path
+        self._wanted_walls: str = settings.walls
+        self._hidden = [str(data.root), settings.secrets_dir]
         self._display_up = asyncio.Event()
         self._display_error = ""
         # How often the display was lost up to now: a browser that saw another number at its start has lost it.
         self.losses = 0
 
     def examine(self) -> None:
-        """Look at users, Chromium and sandbox. Raises `ConfigError` when the configured user cannot be used."""
+        """Look at users, Chromium, sandbox and walls. Raises `ConfigError` when the configured user or required walls cannot be had."""
         if self.identity is not None and os.geteuid() != 0:
             if os.geteuid() != self.identity.uid:
                 self.warnings.append(f"TELEBROWSER_BROWSER_USER is ignored: only root can start browsers as {self.identity.name}")
             self.identity = None
         if self.identity is not None:
             check_reachable(self.data.root, self.identity)
+        path: str | None = None
         try:
             path = self.program()
             self.sandbox = chromium.choose_sandbox(path, self.identity)
@@ -54,10 +58,15 @@ class Machine:
         except TelebrowserError as error:
             # Each start tries again and reports it; until then there is nobody to tell.
             self.warnings.append(error.message)
-        if self.sandbox.warning:
-            self.warnings.append(self.sandbox.warning)
+        self.walls = walls.choose(self._wanted_walls, path, self.sandbox, self.identity, self._hidden)
+        self.warnings += self.limits
         for warning in self.warnings:
             log.warning("%s", warning)
+
+    @property
+    def limits(self) -> list[str]:
+        """What keeps browsers in less well than it could, and why."""
+        return [warning for warning in (self.sandbox.warning, self.walls.warning) if warning]
 
     def program(self) -> str:
         """The Chromium to start. Raises `TelebrowserError` BROWSER_UNAVAILABLE."""

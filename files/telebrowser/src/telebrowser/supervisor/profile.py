@@ -28,6 +28,8 @@ SINGLETONS = ("SingletonLock", "SingletonSocket", "SingletonCookie")
 # Chromium binds a socket below TMPDIR: /org.chromium.Chromium.XXXXXX/SingletonSocket, in 107 bytes at most.
 MAX_TEMPORARY_PATH = 60
 MIN_FREE_BYTES = 32 << 20
+# An option that every process of bubblewrap has; the browser's whole command line follows in theirs.
+WALLS_MARK = "--unshare-user"
 FOLDERS = ("profile", "downloads", "uploads", "home")
 HOME_FOLDERS = (".config", ".cache", ".local", ".local/share", ".local/state", ".run")
 
@@ -101,14 +103,15 @@ class Profile:
     def _own_folder(self) -> None:
         if os.path.islink(self.folder):
             raise OSError(0, f"{self.folder} is a link")
-        if self.identity is None or os.stat(self.folder).st_uid == self.identity.uid:
+        user, group = (self.identity.uid, self.identity.gid) if self.identity is not None else (os.geteuid(), os.getegid())
+        if os.geteuid() != 0 or os.stat(self.folder).st_uid == user:
             return
-        # Made by root, before a user was configured: nobody else could have planted a link in it since.
+        # Made before a user was configured, or while another one was. Links are not followed, whoever planted them.
         for folder, names, files, descriptor in os.fwalk(self.folder, topdown=False, follow_symlinks=False):
             del folder
             for name in [*names, *files]:
-                os.chown(name, self.identity.uid, self.identity.gid, dir_fd=descriptor, follow_symlinks=False)
-        os.chown(self.folder, self.identity.uid, self.identity.gid, follow_symlinks=False)
+                os.chown(name, user, group, dir_fd=descriptor, follow_symlinks=False)
+        os.chown(self.folder, user, group, follow_symlinks=False)
 
     def _check_room(self) -> None:
         info = os.statvfs(self.folder)
@@ -170,7 +173,7 @@ class Profile:
         found = []
         for process in everyone():
             options = _options(process.pid)
-            if "--type" in options:
+            if "--type" in options or WALLS_MARK in options:
                 continue
             folder = options.get("--user-data-dir")
             if folder is None:
