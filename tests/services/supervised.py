@@ -175,11 +175,12 @@ class Supervised:
         self.process: subprocess.Popen[bytes] | None = None
         self.gateways: list[Gateway] = []
         self.log = root / "supervisor.out"
+        self.more: dict[str, str] = {}
 
     def env(self, **more: str) -> dict[str, str]:
-        """The environment of the supervisor."""
+        """The environment of the supervisor: little, what `more` holds for all its starts, and ``more`` for this one."""
         base = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-        return {**base, "HOME": str(self.root), "PYTHONPATH": str(SOURCE), "PYTHONDONTWRITEBYTECODE": "1", **more}
+        return {**base, "HOME": str(self.root), "PYTHONPATH": str(SOURCE), "PYTHONDONTWRITEBYTECODE": "1", **self.more, **more}
 
     def command(self, *options: str) -> list[str]:
         """Its command line: isolated from site-packages, so that only the standard library is there."""

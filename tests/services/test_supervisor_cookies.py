@@ -18,6 +18,11 @@ from .supervised import SOURCE, Gateway, Supervised
 
 PROJECT = "cookies"
 
+WALLS = {
+    "no walls": {"TELEBROWSER_WALLS": "off"},
+    "walls": {"TELEBROWSER_WALLS": "required", "TELEBROWSER_BROWSER_USER": "nobody"},
+}
+
 # A gateway that is killed: it has a browser, a reply of 30 MB on its way to it and a request half written.
 DOOMED = """
 import sys
@@ -35,6 +40,13 @@ browser.send(b'{"id":9999,"method":"Brow')
 print("ready", flush=True)
 sys.stdin.read()
 """
+
+
+@pytest.fixture(autouse=True, params=list(WALLS))
+def walls(request: pytest.FixtureRequest, supervised: Supervised) -> None:
+    """Every way is tried without walls, and inside walls with Chromium's own sandbox on."""
+    supervised.root.chmod(0o711)
+    supervised.more = WALLS[request.param]
 
 
 def log_in(supervised: Supervised, pages: Pages) -> Gateway:

@@ -19,6 +19,7 @@ ROOT_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 # files: a file that is replaced later would be seen as it was.
 USEFUL = ("/var/cache/fontconfig", "/sys/devices/system/cpu", "/run/systemd/resolve", "/run/resolvconf")
 GRAPHICS = "/dev/dri"
+ETC = "/etc"
 RESOLVER = "/etc/resolv.conf"
 X_SOCKETS = "/tmp/.X11-unix"
 # A folder is not shown as a whole when one of these lies in it.
@@ -51,7 +52,7 @@ def system(program: str | None, environ: Mapping[str, str], hidden: Sequence[str
         options += ["--ro-bind-try", path, path]
     if program is not None and os.path.realpath(program) != program and not _within(program, SYSTEM):
         options += ["--symlink", os.path.realpath(program), program]
-    options += _closed("/etc")
+    options += _closed(ETC)
     for path in map(os.path.realpath, hidden):
         if os.path.isdir(path) and _within(path, [*SYSTEM, *extra]):
             options += ["--tmpfs", path]

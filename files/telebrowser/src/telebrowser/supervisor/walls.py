@@ -1,7 +1,7 @@
 """Walls below CDP: a browser under bubblewrap sees its own project, the system's programs and fonts, and nothing else.
 
-bubblewrap (``bwrap``) starts it in mount, process, IPC and host name namespaces of its own; see `mounts` for what is in there. The
-network is shared: pages need it. Where the machine cannot do this, browsers run without walls, and everybody is told.
+bubblewrap (``bwrap``) starts it in mount, process and host name namespaces of its own; see `mounts` for what is in there. The network
+is shared: pages need it. Where the machine cannot do this, browsers run without walls, and everybody is told.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from .profile import WALLS_MARK, Profile
 
 OFF, REQUIRED = "off", "required"
 PROBE_SECONDS = 20.0
-NAMESPACES = (WALLS_MARK, "--unshare-pid", "--unshare-ipc", "--unshare-uts")
+# Not --unshare-ipc: Chromium hands its pictures to the X server in System V shared memory. Without it every picture goes through the
+# socket, at 3.6 times the processor time a frame; and whoever could read it there can read the display itself.
+NAMESPACES = (WALLS_MARK, "--unshare-pid", "--unshare-uts")
 # Chromium's sandbox makes these inside the walls. When it cannot, it is worth more than the walls.
 NESTED = ("unshare", "--user", "--map-root-user", "--pid", "--net", "--fork", "true")
 
