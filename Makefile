@@ -29,6 +29,7 @@ venv-dev:
 	@scripts/venv.sh dev
 
 test: packages lint ## Everything that CI runs: lint, then all tests on real browsers
+	@scripts/clients.sh
 	@$(VENV)/python -m pytest $(PYTEST_ARGS)
 
 unit: venv-dev ## The tests that need neither a browser nor a socket
@@ -53,5 +54,5 @@ bench: packages venv-dev ## Measure the product beside its peers and write docs/
 	@$(VENV)/python -m tests.bench.run $(BENCH_ARGS)
 
 clean: down ## Stop the stack and remove what make created; the data directory stays
-	rm -rf .venv .bench build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .bench build tests/clients/node_modules .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -32,6 +32,9 @@ class View(Protocol):
     def closing(self, target: str, *, certain: bool) -> None:
         """A close of this page has been sent; ``certain`` when nothing can call it off."""
 
+    def paused(self, target: str) -> bool:
+        """Whether this page waits to be let go by a client."""
+
     def owns_download(self, guid: str) -> bool:
         """Whether a tab of this client began the download."""
 
@@ -85,20 +88,26 @@ class Activated(NamedTuple):
     target: str
 
 
+class Resumed(NamedTuple):
+    """The client let this target go, if it was waiting."""
+
+    target: str
+
+
 class End(NamedTuple):
     """End this client's connection, after what was sent before."""
 
     reason: str
 
 
-Action = ToBrowser | ToClient | Adopt | Drop | Operation | Activated | End
+Action = ToBrowser | ToClient | Adopt | Drop | Operation | Activated | Resumed | End
 Actions = list[Action]
 
 
 class Session:
     """One CDP session of the client: a root (own or virtual), or an attached target."""
 
-    __slots__ = ("attach", "attached", "discover", "download_events", "is_root", "parent", "target", "trace", "upstream")
+    __slots__ = ("attach", "attached", "discover", "download_events", "is_root", "parent", "target", "trace", "upstream", "waits")
 
     def __init__(self, upstream: str, *, is_root: bool, target: str, parent: str | None) -> None:
         self.upstream = upstream
@@ -111,6 +120,8 @@ class Session:
         """The filter of a root's setAutoAttach while it is on."""
         self.attached: dict[str, str] = {}
         """Target → session, of what a root's auto-attach attached."""
+        self.waits = False
+        """Whether auto-attach is to pause new targets."""
         self.download_events = False
         self.trace: Trace | None = None
         """The trace that was begun in this session, until the browser has handed it over."""

@@ -55,7 +55,6 @@ class BrowserLink(Tabs):
         self._uploads_dir = uploads_dir
         self._downloads_dir = downloads_dir
         self._grace = session_grace
-        self._roots: set[str] = set()
         self._agents: dict[str, AgentSession] = {}
         self._may_load: Callable[[str], Awaitable[bool]] | None = None
         self._events["Browser.downloadWillBegin"] = self._on_download
@@ -88,6 +87,8 @@ class BrowserLink(Tabs):
         for root in roots:
             # The virtual roots of the previous gateway are still attached.
             self.post("Target.detachFromTarget", {"sessionId": root}, "")
+        if adopt is not None:
+            self.spawn(self.pauses.sweep())
         for target, session in (adopt or {}).items():
             if self.targets.info(target) is not None:
                 self._agent(session).count_down()
@@ -108,6 +109,7 @@ class BrowserLink(Tabs):
         for shadow in self._shadows.values():
             shadow.stop()
         if self.down is None:
+            self.pauses.release_all()
             self.post("Target.detachFromTarget", {"sessionId": self._control}, "")
             self.down = "the gateway let go of the browser"
         self._transport.close()
@@ -237,6 +239,8 @@ class BrowserLink(Tabs):
         self._clients.discard(client)
         if self.tracer is client:
             self.tracer = None
+        if client.waits():
+            self.spawn(self.update_pauses())
         if self.down is None:
             self.post("Target.detachFromTarget", {"sessionId": client.root}, "")
         for page in [page for page, visitors in self._visitors.items() if client in visitors]:
@@ -248,6 +252,11 @@ class BrowserLink(Tabs):
         if self.down is None:
             self._hooks.changed()
             self._hooks.audit("disconnect", {"session": client.session})
+
+    async def update_pauses(self) -> None:
+        """A client began or ceased to want new pages paused. A browser that does not answer pauses nothing."""
+        with contextlib.suppress(wire.ProtocolError, TimeoutError):
+            await self.pauses.update()
 
     def _agent(self, name: str) -> AgentSession:
         if name not in self._agents:

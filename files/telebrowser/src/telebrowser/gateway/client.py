@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import wire
-from .actions import Action, Activated, Adopt, Drop, End, Operation, ToBrowser, ToClient
+from .actions import Action, Activated, Adopt, Drop, End, Operation, Resumed, ToBrowser, ToClient
 from .filter import SessionFilter
 from .guard import refused
 from .targets import Info, selects
@@ -93,6 +93,8 @@ class Client:
             self._link.unroute(action.session)
         elif isinstance(action, Activated):
             self._link.activated(action.target)
+        elif isinstance(action, Resumed):
+            self._link.pauses.resumed(action.target)
         elif isinstance(action, End):
             self.end(action.reason)
         elif isinstance(action, Operation):
@@ -125,6 +127,10 @@ class Client:
         sessions = self.filter.sessions.values()
         return any(chosen is not None and selects(chosen, "tab") for session in sessions for chosen in (session.discover, session.attach))
 
+    def waits(self) -> bool:
+        """Whether the client wants new pages to wait for it."""
+        return any(session.attach is not None and session.waits for session in self.filter.sessions.values())
+
     def attach_new(self, info: Info) -> None:
         """A page or tab that exists for this client is new: attach to it wherever auto-attach is on."""
         for session_id, session in self.filter.sessions.items():
@@ -156,6 +162,9 @@ class Client:
 
     def is_last_page(self, target: str) -> bool:
         return self._link.targets.is_last(self._link.targets.page_for(target) or target)
+
+    def paused(self, target: str) -> bool:
+        return self._link.pauses.holds(target)
 
     def closing(self, target: str, *, certain: bool) -> None:
         self._link.targets.closing(self._link.targets.page_for(target) or target, CLOSE_SECONDS, certain=certain)
@@ -229,6 +238,7 @@ class Client:
         session = self.filter.sessions.get(session_id)
         if session is None or session.attach is None:
             return {}
+        await self._link.update_pauses()
         if selects(session.attach, "tab"):
             await self._pair_all()
         for info in self.infos():
@@ -238,6 +248,7 @@ class Client:
 
     async def _do_auto_detach(self, session_id: str, params: dict[str, Any]) -> dict[str, Any]:
         upstream = self.filter.sessions[session_id].upstream
+        await self._link.update_pauses()
         for name in params["sessions"]:
             if name in self.filter.sessions:
                 await self._link.call("Target.detachFromTarget", {"sessionId": name}, upstream)

@@ -319,7 +319,7 @@ PAGE_DOMAINS: tuple[Domain, ...] = (
         "acts on the page's script",
         (
             "awaitPromise callFunctionOn compileScript disable discardConsoleEntries enable evaluate getIsolateId getHeapUsage getProperties "
-            "globalLexicalScopeNames queryObjects releaseObject releaseObjectGroup runIfWaitingForDebugger runScript setAsyncCallStackDepth "
+            "globalLexicalScopeNames queryObjects releaseObject releaseObjectGroup runScript setAsyncCallStackDepth "
             "setCustomObjectFormatterEnabled setMaxCallStackSizeToCapture terminateExecution addBinding removeBinding getExceptionDetails"
         ),
         (

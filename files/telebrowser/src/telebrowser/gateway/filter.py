@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from . import wire
-from .actions import Actions, Activated, Adopt, Drop, End, Operation, Session, ToBrowser, ToClient, View
+from .actions import Actions, Activated, Adopt, Drop, End, Operation, Resumed, Session, ToBrowser, ToClient, View
 from .guard import FileGuard, check_url
 from .methods import MAX_METHOD, PASSED_EVENTS, Verdict, rule
 from .page_calls import PageCalls
@@ -146,9 +146,12 @@ class SessionFilter(PageCalls):
     # Target: attaching
 
     def _on_attach(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
-        info = self._target(params)
         if params.get("flatten") is not True:
             raise ProtocolError(INVALID_PARAMS, "Only flatten protocol is supported: pass flatten: true")
+        if session.is_root and params.get("targetId") == self._view.browser_id:
+            # Puppeteer's way to a second root.
+            return [self._forward(request, session, {}, "Target.attachToBrowserTarget")]
+        info = self._target(params)
         return [self._forward(request, session, {"targetId": info["targetId"], "flatten": True})]
 
     def _on_attach_browser(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
@@ -175,12 +178,14 @@ class SessionFilter(PageCalls):
         if selects(chosen, "tab") and selects(chosen, "page"):
             raise ProtocolError(INVALID_PARAMS, 'Filter should not simultaneously allow "tab" and "page", page targets are attached via tab targets')
         session.attach = chosen
+        session.waits = params.get("waitForDebuggerOnStart") is True
         return [Operation("auto_attach", request.id, request.sessionId, {})]
 
     def _on_page_auto_attach(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
         if params.get("autoAttach") and params.get("flatten") is not True:
             raise ProtocolError(INVALID_PARAMS, "Only flatten protocol is supported: pass flatten: true")
         chosen = self._filters(params)
+        session.waits = params.get("waitForDebuggerOnStart") is True
         params["filter"] = [*EXCLUDED_WORKERS, *(DEFAULT_ATTACH if chosen is None else chosen)]
         return [self._forward(request, session, params)]
 
@@ -215,6 +220,9 @@ class SessionFilter(PageCalls):
     def _on_activate(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
         info = self._target(params)
         return self._select(request, session, info["targetId"], {"targetId": info["targetId"]})
+
+    def _on_resume(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
+        return [self._forward(request, session, params), Resumed(session.target)]
 
     def _on_bring_to_front(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
         return self._select(request, session, session.target, {})
@@ -303,6 +311,9 @@ class SessionFilter(PageCalls):
             return self._refuse(child, parent, bool(params.get("waitingForDebugger")))
         self.sessions[child] = Session(child, is_root=is_browser, target=info["targetId"], parent=session_id)
         data = raw if session_id else wire.without_session(raw)
+        if parent.waits and self._view.paused(info["targetId"]):
+            # The page waits by the gateway's doing, so that the browser does not say so in every client's session.
+            data = wire.event("Target.attachedToTarget", {**params, "waitingForDebugger": True}, session_id)
         return [Adopt(child, info["targetId"]), ToClient(data)]
 
     def _belongs(self, info: Info, parent: Session) -> bool:

@@ -159,6 +159,7 @@ PAGE: dict[str, Row] = {
     "Page.setRPHRegistrationMode": _deny("a handler that is accepted stays in the profile"),
     "Page.setSPCTransactionMode": _deny("it pays without asking the person"),
     "FedCm.openUrl": _deny("it opens a tab that belongs to nobody"),
+    "Runtime.runIfWaitingForDebugger": _own("resume", "the gateway holds new pages for the client, and counts the time"),
     # Files and addresses by the back door
     "DOM.setFileInputFiles": _rewrite("file_input", "only files below the project's uploads and downloads"),
     "Input.dispatchDragEvent": _rewrite("drag_event", "only files below the project's uploads and downloads"),

@@ -1,7 +1,8 @@
 """Keeps the window's selected tab where the person left it.
 
-A popup of a background tab selects itself and raises the window. Chromium reports no tab switch, so the
-selection is looked up while agents have tabs, and given back when a popup of a tab that was not selected took it.
+A popup of a background tab selects itself and raises the window, and so does a tab with a dialog. Chromium reports no tab
+switch, so the selection is looked up while agents have tabs, and given back when a popup of a tab that was not selected took it,
+or its dialog, once that is closed: a dialog whose tab is left before is answered by Chromium itself.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class Selection:
         self._link = link
         self._selected: list[str] = []
         self._giving_back = 0
+        self._dialogs: dict[str, list[str]] = {}
         self._task: asyncio.Task[None] | None = None
 
     def selected(self) -> list[str]:
@@ -72,6 +74,21 @@ class Selection:
         before = self.selected()
         self._giving_back += 1
         self._link.keep(asyncio.get_running_loop().create_task(self._give_back(tab, opener, before)))
+
+    def dialog(self, page: str) -> None:
+        """A dialog opened in ``page``: what is selected now is what to give back."""
+        if page not in self._dialogs:
+            self._dialogs[page] = self.selected()
+            self._giving_back += 1
+
+    def dialog_gone(self, page: str) -> None:
+        """The dialog of ``page`` is closed, or the page is."""
+        before = self._dialogs.pop(page, None)
+        if before is not None:
+            self._link.keep(asyncio.get_running_loop().create_task(self._after_dialog(page, before)))
+
+    async def _after_dialog(self, page: str, before: list[str]) -> None:
+        await self._give_back(await self._link.pair(page) or "", page, before)
 
     async def _give_back(self, tab: str, opener: str, before: list[str]) -> None:
         try:

@@ -43,6 +43,8 @@ class Shadow:
             "Target.attachedToTarget": self._on_attached,
             "Target.detachedFromTarget": self._on_detached,
             "Inspector.targetReloadedAfterCrash": self._on_reloaded,
+            "Page.javascriptDialogOpening": lambda session, params: link.selection.dialog(page),
+            "Page.javascriptDialogClosed": lambda session, params: link.selection.dialog_gone(page),
         }
 
     async def start(self) -> None:
@@ -71,6 +73,7 @@ class Shadow:
             if target == self.page:
                 self._link.post("Target.detachFromTarget", {"sessionId": session})
         self._sessions.clear()
+        self._link.selection.dialog_gone(self.page)
         self._link.frames_gone(self._frames)
 
     def _watch(self, session: str, target: str) -> asyncio.Task[None] | None:

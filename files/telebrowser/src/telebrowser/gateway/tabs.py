@@ -15,6 +15,7 @@ from ..cdp.transport import Transport
 from . import wire
 from .channel import CALL_SECONDS, Channel
 from .client import Client
+from .pausing import Pauses
 from .selection import Selection
 from .shadow import Shadow
 from .targets import Info, Targets
@@ -47,10 +48,13 @@ class Tabs(Channel):
         super().__init__(transport, project)
         self.targets = Targets()
         self.selection = Selection(self)
+        self.pauses = Pauses(self)
         self.frames: dict[str, str] = {}
         """Frame → page, of all own pages."""
         self._hooks = hooks
         self._clients: set[Client] = set()
+        self._roots: set[str] = set()
+        """Sessions of all roots, ours and the clients': whoever takes the browser over must detach them."""
         self._shadows: dict[str, Shadow] = {}
         self._visitors: dict[str, set[Client]] = {}
         self._tab_hints: dict[str, str] = {}
@@ -67,6 +71,22 @@ class Tabs(Channel):
     def _session_has_tab(self, session: str) -> None:
         """A session got a tab, perhaps its first sign of life."""
         raise NotImplementedError
+
+    def waits(self, session: str | None) -> bool:
+        """Whether a client of ``session`` (None: of any) wants new pages paused. An unscoped client does not count: it owns none."""
+        return any(client.session is not None and session in (None, client.session) and client.waits() for client in self._clients)
+
+    async def open_root(self, handler: Callable[[bytes, str], None]) -> str:
+        """One more root of the link's own, with its messages going to ``handler``. Raises `wire.ProtocolError` or TimeoutError."""
+        root = str((await self.call("Target.attachToBrowserTarget", {}, ""))["sessionId"])
+        self.route_events(root, handler)
+        self._roots.add(root)
+        self._hooks.changed()
+        return root
+
+    def undecided(self, target: str) -> bool:
+        """Whether the page may be one that is just being created for a session."""
+        return target in self._undecided
 
     def _control_message(self, raw: bytes, session: str) -> None:
         handler = self._events.get(wire.event_name(raw))
@@ -132,6 +152,7 @@ class Tabs(Channel):
             info = self.targets.info(target)
             if info is not None and self.targets.owner(target) is None:
                 self._decide(info, told=True)
+                self.pauses.settle(target)
 
     def _decide(self, info: Info, *, told: bool = False) -> bool:
         """Give a page that appeared by itself to the session that caused it. False when it is the person's."""
@@ -154,6 +175,7 @@ class Tabs(Channel):
     async def _take(self, target: str, session: str) -> None:
         """Make a page a session's, with its shadow on the way before anybody can use it."""
         self._claim(target, session, told=self.targets.info(target) is not None)
+        self.pauses.settle(target)
         await self._shadow(target)
 
     def _claim(self, target: str, session: str, *, told: bool) -> None:
@@ -191,6 +213,7 @@ class Tabs(Channel):
         if (shadow := self._shadows.pop(target, None)) is not None:
             shadow.stop()
         self._visitors.pop(target, None)
+        self.pauses.gone(target)
         for client in audience:
             client.target_event("targetDestroyed", info)
         if owner is not None:
