@@ -13,6 +13,7 @@ import pytest
 from telebrowser import config
 from telebrowser.doctor import machine
 from telebrowser.doctor.report import Failure, Note
+from telebrowser.errors import ConfigError
 from telebrowser.supervisor import chromium
 
 
@@ -77,6 +78,21 @@ def test_the_sandbox(monkeypatch: pytest.MonkeyPatch, settings: config.Settings)
         machine.sandbox(settings)
     monkeypatch.setattr(chromium, "choose_sandbox", lambda path, identity: chromium.Sandbox(True, None))
     assert machine.sandbox(settings) == "on"
+
+
+def test_the_walls(monkeypatch: pytest.MonkeyPatch, settings: config.Settings, tmp_path: Path) -> None:
+    monkeypatch.setattr(chromium, "find_program", lambda path: "/usr/bin/chromium")
+    monkeypatch.setattr(chromium, "choose_sandbox", lambda path, identity: chromium.Sandbox(True, None))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for wanted, said in (("off", "TELEBROWSER_WALLS is off"), ("auto", "bubblewrap is not installed")):
+        with pytest.raises(Note, match=said) as note:
+            machine.walls_check(settings.replace(walls=wanted))
+        assert "required" in note.value.advice
+    with pytest.raises(ConfigError, match="bubblewrap is not installed"):
+        machine.walls_check(settings.replace(walls="required"))
+    for name in ("bwrap", "setsid"):
+        program(tmp_path, name, "")
+    assert machine.walls_check(settings).startswith("on")
 
 
 def test_the_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
