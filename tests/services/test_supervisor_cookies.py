@@ -90,7 +90,7 @@ def test_a_gateway_that_does_not_pass_the_request_on(supervised: Supervised, pag
     supervised.unwant(PROJECT)
     gateway.send(cmd="look")
     down = gateway.wait("down", PROJECT)
-    assert down["reason"] == "stopped"
+    assert (down["reason"], down["exit_code"]) == ("stopped", 0), "SIGINT reached Chromium itself, not what it runs in"
     assert "interrupted" in supervised.output()
     assert logged_in(supervised, pages)
 
@@ -166,6 +166,7 @@ def test_the_next_supervisor_waits_for_the_browsers_of_a_killed_one(supervised: 
     supervised.start()
     waiting.wait()
     assert f"waiting for the browser of a former supervisor to end, pid {pid}" in supervised.output()
+    assert supervised.output().count("waiting for the browser of a former supervisor") == 1, "what it runs in is no browser"
     assert proc.process(pid) is None
     assert logged_in(supervised, pages)
 

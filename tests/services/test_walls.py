@@ -300,6 +300,28 @@ def test_without_walls_everybody_is_told(supervised: Supervised, pages: Pages, k
     assert os.readlink(f"/proc/{mine.pid}/ns/mnt") == os.readlink(f"/proc/{supervised.pid}/ns/mnt")
 
 
+@pytest.mark.parametrize("script", [None, REFUSED])
+def test_walls_that_fail_later(supervised: Supervised, pages: Pages, script: str | None) -> None:
+    """bubblewrap is removed, or refuses, after the supervisor has started: nothing runs without walls that was to run inside."""
+    path = broken_bubblewrap(supervised.root / "bin", 'exec /usr/bin/bwrap "$@"')
+    gateway = start(supervised, "root", PATH=path)
+    before = proc.descriptors(supervised.pid)
+    bwrap = supervised.root / "bin" / "bwrap"
+    bwrap.rename(bwrap.with_name("away"))
+    if script is not None:
+        bwrap.write_text(f"#!/bin/sh\n{script}\n")
+        bwrap.chmod(0o755)
+    supervised.want(MINE)
+    gateway.send(cmd="look")
+    failed = gateway.wait("failed", MINE)
+    assert failed["code"] == "BROWSER_UNAVAILABLE" and ("bwrap" in failed["message"] or "ended with code 1" in failed["message"]), failed
+    assert script is None or "No permissions" in (supervised.run / f"chromium-{MINE}.log").read_text()
+    proc.until(lambda: len(proc.descriptors(supervised.pid)) <= len(before), f"no descriptor is left: {before}, {proc.descriptors(supervised.pid)}", 5)
+    assert "Traceback" not in supervised.output()
+    bwrap.with_name("away").rename(bwrap)
+    assert supervised.browser(gateway, MINE).visit(f"{pages.base}/who")
+
+
 def test_a_data_directory_below_what_is_shown(supervised: Supervised, pages: Pages) -> None:
     """Of a data directory below /usr there is the own project only, as of any other."""
     data = Path(f"/usr/local/{supervised.root.name}")

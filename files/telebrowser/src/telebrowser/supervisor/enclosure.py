@@ -45,7 +45,8 @@ class Enclosure:
     def started(self) -> None:
         """In the parent, once the child runs (or failed to): listen."""
         os.close(self._writing)
-        asyncio.get_running_loop().add_reader(self._reading, self._read)
+        if self._reading >= 0:
+            asyncio.get_running_loop().add_reader(self._reading, self._read)
 
     def close(self) -> None:
         """Stop listening."""
