@@ -70,7 +70,7 @@ class Recorder:
 
     @staticmethod
     async def _copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter, record: bytearray | None) -> None:
-        with contextlib.suppress(ConnectionError):
+        with contextlib.suppress(OSError):
             while data := await source.read(1 << 18):
                 if record is not None:
                     record += data
@@ -93,7 +93,7 @@ class Neighbour:
 
     async def look(self) -> dict[str, Any]:
         """What a page can tell of itself, and its window."""
-        what = "({url: location.href, title: document.title, size: [innerWidth, innerHeight], text: text.value, cookie: document.cookie})"
+        what = "({url: location.href, title: document.title, size: [innerWidth, innerHeight], text: text.value})"
         window = await self.truth.call("Browser.getWindowForTarget", {"targetId": self.target})
         return {**await self.truth.eval(self.target, what), "window": window}
 
@@ -250,15 +250,20 @@ class Scene:
 
     # what must be so at the end
 
-    async def check(self) -> None:
-        """Nobody else's tab changed, the window shows what it showed, the browser runs, and nothing of others was on the client's wire."""
+    async def check(self, selected: bool = True) -> None:
+        """Nobody else's tab changed, the browser runs, and nothing of others was on the client's wire.
+
+        ``selected``: the window shows what it showed, which is not so once the client asked for another tab in front.
+        """
         for task in self._work:
             assert not task.done(), f"a neighbour could not work: {task}"
         for one in (self.person, self.other):
             now = await one.look()
             assert now == one.before, f"{now} was {one.before}"
             assert await one.truth.eval(one.target, "new Promise(done => { const from = n; setInterval(() => n > from && done(true), 10) })") is True
-        assert await self.person.truth.wait(self.person.target, "document.visibilityState", "visible") == "visible", "the person's tab is selected"
+        if selected:
+            seen = await self.person.truth.wait(self.person.target, "document.visibilityState", "visible")
+            assert seen == "visible", "the person's tab is not selected any more"
         assert self.stack.browser_pid(self.project) == self.pid and self.stack.status(self.project)["state"] == "up"
         record = bytes(self.recorder.record)
         assert b'"id":' in record, "the client was connected through the recorder"
