@@ -20,6 +20,7 @@ NEIGHBOUR = "beta"
 ATTACKER = "mallory"
 VICTIM = "victim"
 REPLY_SECONDS = 5.0
+LOOK_SECONDS = 5.0
 
 PAGE = """<!doctype html><title>{mark}</title><body style="background:#f00;margin:0"><h1>secret of {mark}</h1>
 <iframe src="{frame}"></iframe><a id=popup target=_blank href="/who?{mark}-popup">popup</a><input id=field value="typed by {mark}">"""
@@ -60,9 +61,9 @@ class Attacker:
         socket = await websockets.connect(url, max_size=None, compression=None, ping_interval=None, open_timeout=40, proxy=None)
         return cls(Truth(Frames(socket, frames)), frames)  # type: ignore[arg-type]
 
-    async def settle(self, address: str) -> None:
-        """Attach to an own tab and show the own page in it."""
-        infos = [info for info in await self.truth.targets() if "own.html" in info["url"] or info["url"] == "about:blank"]
+    async def settle(self, address: str, fresh: bool = False) -> None:
+        """Attach to an own tab, or a fresh one, and show the own page in it."""
+        infos = [info for info in await self.truth.targets() if not fresh and ("own.html" in info["url"] or info["url"] == "about:blank")]
         self.target = infos[0]["targetId"] if infos else (await self.truth.call("Target.createTarget", {"url": address}))["targetId"]
         self.page = await self.truth.attach(self.target)
         if await self.eval("location.href") != address:
@@ -130,7 +131,7 @@ class Other:
     async def look(self) -> Any:
         """What the page says; `NoAnswer` when it is held or gone."""
         code = "[document.title,location.href,document.visibilityState,document.querySelector('#field').value,innerWidth]"
-        answer = await self.truth.call("Runtime.evaluate", {"expression": code, "returnByValue": True}, self.session, 5)
+        answer = await self.truth.call("Runtime.evaluate", {"expression": code, "returnByValue": True}, self.session, LOOK_SECONDS)
         return answer["result"].get("value")
 
 
@@ -142,7 +143,7 @@ class Arena:
         self.others: dict[str, Other] = {}
         self.own = pages.add("own.html", OWN)
         self.needles: set[str] = set()
-        self._pid = 0
+        self.window = 0
         self._before: dict[str, Any] = {}
 
     @property
@@ -165,7 +166,7 @@ class Arena:
         cookie = {"name": "login", "value": "kept", "url": self.pages.base + "/", "expires": 4102444800}
         for other in (self.person, self.neighbour):
             await other.truth.call("Storage.setCookies", {"cookies": [cookie]})
-        self._pid = self.stack.browser_pid(PROJECT)
+        self.window = (await self.person.truth.call("Browser.getWindowForTarget", {"targetId": self.person.target}))["windowId"]
         self.needles = {needle for other in self.others.values() for needle in (other.mark, *other.ids)}
         await self.person.truth.call("Page.bringToFront", {}, self.person.session)
         self._before = await self._state()
@@ -187,11 +188,10 @@ class Arena:
         other.ids = {other.target, other.session, tree["frame"]["id"], *(child["frame"]["id"] for child in tree.get("childFrames", [])), *shown}
         return other
 
-    async def attacker(self, settled: bool = True) -> Attacker:
-        """A fresh connection of the attacker's session."""
+    async def attacker(self, fresh: bool = False) -> Attacker:
+        """A connection of the attacker's session, on a ``fresh`` tab if need be."""
         attacker = await Attacker.connect(self.stack.ws(PROJECT, ATTACKER))
-        if settled:
-            await attacker.settle(self.own)
+        await attacker.settle(self.own, fresh)
         attacker.frames.clear()
         return attacker
 

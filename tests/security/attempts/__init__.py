@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import table, targets
+from . import encodings, files, races, table, targets, web
 from .registry import ALL, Attempt
 
-__all__ = ["ALL", "Attempt", "table", "targets"]
+__all__ = ["ALL", "Attempt", "encodings", "files", "races", "table", "targets", "web"]

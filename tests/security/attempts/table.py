@@ -12,6 +12,7 @@ from .registry import Run, add
 VICTIM_TARGET = "<the victim's target>"
 OWN_TARGET = "<the own target>"
 ORIGIN = "<the pages' origin>"
+WINDOW = "<the window>"
 
 PARAMS: dict[str, dict[str, Any]] = {
     "Target.autoAttachRelated": {"targetId": VICTIM_TARGET, "waitForDebuggerOnStart": True},
@@ -20,8 +21,8 @@ PARAMS: dict[str, dict[str, Any]] = {
     "Target.exposeDevToolsProtocol": {"targetId": OWN_TARGET, "bindingName": "cdp"},
     "Target.setRemoteLocations": {"locations": [{"host": "127.0.0.1", "port": 9}]},
     "Target.openDevTools": {"targetId": OWN_TARGET},
-    "Browser.setWindowBounds": {"windowId": 1, "bounds": {"left": 7, "top": 7, "width": 500, "height": 400}},
-    "Browser.setContentsSize": {"windowId": 1, "width": 500, "height": 400},
+    "Browser.setWindowBounds": {"windowId": WINDOW, "bounds": {"left": 7, "top": 7, "width": 500, "height": 400}},
+    "Browser.setContentsSize": {"windowId": WINDOW, "width": 500, "height": 400},
     "Browser.getHistogram": {"name": "Net.HttpResponseCode"},
     "Browser.executeBrowserCommand": {"commandId": "openTabSearch"},
     "Browser.setDockTile": {"badgeLabel": "x"},
@@ -84,6 +85,8 @@ def filled(value: Any, arena: Arena, attacker: Attacker) -> Any:
         return {key: filled(part, arena, attacker) for key, part in value.items()}
     if isinstance(value, list):
         return [filled(part, arena, attacker) for part in value]
+    if value == WINDOW:
+        return arena.window
     if isinstance(value, str):
         return value.replace(VICTIM_TARGET, arena.victim.target).replace(OWN_TARGET, attacker.target).replace(ORIGIN, arena.pages.base)
     return value
@@ -98,9 +101,21 @@ def denied(method: str, params: dict[str, Any], on_page: bool) -> Run:
     return run
 
 
+AT_ROOT_TOO = (
+    "BluetoothEmulation.enable",
+    "Extensions.getExtensions",
+    "Memory.setPressureNotificationsSuppressed",
+    "Tomorrow.invented",
+    "Page.inventedTomorrow",
+)
+PAGE_ONLY = ("Storage.", "Browser.getBrowserCommandLine", "Browser.getHistogram", "Browser.getGlobalPrivacyControl", "Browser.setGlobalPrivacyControl")
+"""What Chromium itself has on a page's session only."""
+
 for where, rows in (("root", {**SHARED, **ROOT}), ("page", {**SHARED, **PAGE})):
     for name, row in rows.items():
-        if row.verdict is Verdict.DENY:
+        if row.verdict is Verdict.DENY and (where == "page" or name == "Storage.clearCookies" or not name.startswith(PAGE_ONLY)):
             add(f"{where} {name}", denied(name, PARAMS.get(name, {}), where == "page"))
     for name, given in DOMAINS:
+        if where == "root" and name not in AT_ROOT_TOO:
+            continue
         add(f"{where} {name}", denied(name, given, where == "page"))

@@ -56,7 +56,7 @@ def test_clicks_that_name_no_opener_are_matched_once_by_address(targets: Targets
     assert targets.decide(info("z", url="http://b/")) is None
 
 
-def test_a_click_waits_two_seconds_only(targets: Targets, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_click_waits_a_moment_only(targets: Targets, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     targets.expect("one", "mine", "http://b/")
@@ -136,3 +136,21 @@ def test_only_so_many_closed_targets_are_remembered(targets: Targets) -> None:
 )
 def test_filters_of_types(filters: list[dict[str, Any]] | None, kind: str, wanted: bool) -> None:
     assert selects(filters, kind) is wanted
+
+
+def test_a_session_that_fakes_clicks_claims_nothing_for_a_while(targets: Targets, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A click of a page's script opens nothing; it must not wait, over and over, for a tab that a person opens."""
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    targets.expect("one", "mine", "http://bank/")
+    now[0] += 1.5
+    targets.expect("one", "mine", "http://bank/")
+    assert targets.decide(info("person's", url="http://bank/")) is None
+    targets.expect("two", "theirs", "http://b/")
+    assert targets.decide(info("clicked", url="http://b/")) == ("two", "theirs")
+    now[0] += 60
+    targets.expect("one", "mine", "http://b/")
+    assert targets.decide(info("clicked", url="http://b/")) == ("one", "mine")
+    for number in range(100):
+        targets.expect("one", "mine", f"http://bank/{number}")
+    assert targets.decide(info("person's", url="http://bank/99")) is None

@@ -17,8 +17,13 @@ SHOWN_TO_SESSION = frozenset({"page", "iframe", "worker", "tab"})
 SHOWN_UNSCOPED = SHOWN_TO_SESSION | {"service_worker", "shared_worker"}
 INTERNAL = ("devtools://", "chrome-untrusted://", "chrome-extension://")
 
-NAVIGATION_SECONDS = 2.0
+NAVIGATION_SECONDS = 1.0
 """How long a ctrl, middle or shift click waits for the tab that it opens."""
+DISTRUST_SECONDS = 60.0
+"""How long a session's clicks claim nothing after one that no tab followed: a page's script can fake such a click, which
+opens nothing, and so wait for a tab that a person opens at the same address."""
+MAX_PENDING = 8
+"""Clicks of one session that wait at once."""
 PAST_KEPT = 256
 """How many closed targets keep their owner, for downloads and popups that outlive them."""
 
@@ -52,6 +57,7 @@ class Targets:
         self._tab_of: dict[str, str] = {}
         self._page_of: dict[str, str] = {}
         self._pending: list[Pending] = []
+        self._distrusted: dict[str, float] = {}
         self._closing: dict[str, float] = {}
         self._going: set[str] = set()
         self._latest_tab = ""
@@ -158,9 +164,19 @@ class Targets:
 
     def expect(self, session: str, opener: str, url: str) -> None:
         """A click in ``opener`` asked for a new tab or window with ``url``; Chromium will not name the opener."""
+        now = self._forget_clicks()
+        waiting = sum(pending.session == session for pending in self._pending)
+        if self._distrusted.get(session, 0.0) <= now and waiting < MAX_PENDING:
+            self._pending.append(Pending(session, opener, url, now + NAVIGATION_SECONDS))
+
+    def _forget_clicks(self) -> float:
+        """Drop the clicks that no tab followed in time, and note whose they were; gives the time."""
         now = time.monotonic()
+        for pending in self._pending:
+            if pending.until <= now:
+                self._distrusted[pending.session] = pending.until + DISTRUST_SECONDS
         self._pending = [pending for pending in self._pending if pending.until > now]
-        self._pending.append(Pending(session, opener, url, now + NAVIGATION_SECONDS))
+        return now
 
     def decide(self, info: Info) -> tuple[str, str] | None:
         """The session and the opener of a page that has just appeared, or None when it is the person's."""
@@ -168,8 +184,7 @@ class Targets:
         if opener:
             owner = self.owner_ever(opener)
             return (owner, opener) if owner else None
-        now = time.monotonic()
-        self._pending = [pending for pending in self._pending if pending.until > now]
+        self._forget_clicks()
         for pending in self._pending:
             if pending.url == info["url"]:
                 self._pending.remove(pending)
