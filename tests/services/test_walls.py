@@ -6,6 +6,7 @@ import os
 import pwd
 import shutil
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,54 @@ def test_another_project_is_not_there(supervised: Supervised, pages: Pages, who:
         assert os.path.exists(hidden) and read(mine, hidden) is None, hidden
 
 
+def test_what_a_browser_plants_is_not_followed(supervised: Supervised, pages: Pages) -> None:
+    """A browser that has been broken out of cannot make the parts outside work on another project's files by links or by claims."""
+    gateway = start(supervised, "root")
+    supervised.browser(gateway, OTHER)
+    mine = supervised.browser(gateway, MINE)
+    theirs = folder(supervised, OTHER) / "profile"
+    enter = ["nsenter", "-t", str(mine.pid), "-U", "-m", "-p", "--"]
+    script = f"""cd {folder(supervised, MINE)} || exit
+    for name in profile downloads uploads home tmp; do
+        mv $name away && echo moved $name; rmdir $name && echo removed $name
+    done
+    ln -s /etc planted; touch uploads/x && echo wrote; touch downloads/x && echo right"""
+    done = subprocess.run([*enter, "sh", "-c", script], capture_output=True, text=True, timeout=20)
+    assert done.stdout.split() == ["right"], done
+    assert sorted(path.name for path in folder(supervised, MINE).iterdir()) == ["downloads", "home", "profile", "tmp", "uploads"]
+    # A process that claims to be the browser of the other project keeps that from nothing.
+    claim = f"exec -a chromium bash -c 'sleep 300; :' x --user-data-dir={theirs}"
+    claiming = subprocess.Popen([*enter, "bash", "-c", claim], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        proc.until(lambda: [row for row in proc.table() if f"user-data-dir={theirs}" in row.cmdline and row.cmdline.startswith("chromium")], "it claims")
+        supervised.unwant(OTHER)
+        gateway.wait("down", OTHER)
+        supervised.browser(gateway, OTHER)
+    finally:
+        claiming.kill()
+        claiming.wait()
+    # Links inside the profile: the other's preferences are neither read nor changed, and the browser itself does not see them.
+    supervised.unwant(MINE)
+    gateway.wait("down", MINE)
+    preferences = folder(supervised, MINE) / "profile" / "Default" / "Preferences"
+    before = (theirs / "Default" / "Preferences").stat().st_ino
+    preferences.unlink()
+    preferences.symlink_to(theirs / "Default" / "Preferences")
+    supervised.unwant(OTHER)
+    gateway.wait("down", OTHER)
+    text = (theirs / "Default" / "Preferences").read_text()
+    supervised.browser(gateway, MINE)
+    assert (theirs / "Default" / "Preferences").read_text() == text and before
+    supervised.unwant(MINE)
+    gateway.wait("down", MINE)
+    home = folder(supervised, MINE) / "home"
+    shutil.rmtree(home)
+    home.symlink_to(theirs)
+    supervised.want(MINE)
+    gateway.send(cmd="look")
+    assert "is a link" in gateway.wait("failed", MINE)["message"]
+
+
 def test_the_rest_of_the_machine(supervised: Supervised, who: str) -> None:
     """Temporary files, devices and kernel files of others, and what in /etc is not open to everyone, are not there."""
     outside = Path("/tmp") / f"outside-{supervised.root.name}"
@@ -172,7 +221,7 @@ def test_the_rest_of_the_machine(supervised: Supervised, who: str) -> None:
     assert [path.name for path in sockets.iterdir()] == [f"X{supervised.up(MINE)['display'].removeprefix(':')}"]
     mounts = [line.split() for line in proc.read_text(f"/proc/{mine.pid}/mounts").splitlines()]
     writable = {fields[1] for fields in mounts if "rw" in fields[3].split(",") and not fields[1].startswith("/dev")}
-    assert writable <= {"/proc", "/tmp", str(folder(supervised, MINE)), str(supervised.data / "projects" / MINE / "tmp")}, writable
+    assert writable <= {"/proc", "/tmp", *(str(folder(supervised, MINE) / name) for name in ("profile", "downloads", "home", "tmp"))}, writable
 
 
 def test_processes_of_others(supervised: Supervised, who: str) -> None:

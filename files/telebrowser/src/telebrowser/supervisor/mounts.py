@@ -60,15 +60,18 @@ def system(program: str | None, environ: Mapping[str, str], hidden: Sequence[str
 
 
 def project(profile: Profile, display: Mapping[str, str]) -> list[str]:
-    """What a project's browser has besides: the project's folder, its temporary folder, and the socket and cookie of its display."""
-    options = ["--bind", str(profile.folder), str(profile.folder)]
-    if not _within(str(profile.temporary), [str(profile.folder)]):
-        options += ["--bind", str(profile.temporary), str(profile.temporary)]
+    """What a project's browser has besides: the project's folders, and the socket and cookie of its display.
+
+    Each folder is mounted by itself, so that from inside none can be replaced by a link that would be followed outside.
+    """
+    options = ["--ro-bind", str(profile.uploads), str(profile.uploads)]
+    for folder in (profile.path, profile.downloads, profile.home, profile.temporary):
+        options += ["--bind", str(folder), str(folder)]
     number = display.get("DISPLAY", "").partition(":")[2].partition(".")[0]
     if number.isdigit():
         options += ["--ro-bind-try", f"{X_SOCKETS}/X{number}", f"{X_SOCKETS}/X{number}"]
     cookie = display.get("XAUTHORITY")
-    if cookie is not None and not _within(cookie, [str(profile.folder)]):
+    if cookie is not None and not _within(cookie, [str(profile.home)]):
         options += ["--ro-bind-try", cookie, cookie]
     return options
 

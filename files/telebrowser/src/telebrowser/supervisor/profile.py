@@ -81,6 +81,7 @@ class Profile:
         self.folder = data.project(project)
         self.path = data.profile(project)
         self.downloads = data.downloads(project)
+        self.uploads = data.uploads(project)
         self.home = self.folder / "home"
         self._projects = data.projects
         inside = self.folder / "tmp"
@@ -96,6 +97,8 @@ class Profile:
         with acting_as(self.identity):
             for folder in [self.folder / name for name in FOLDERS] + [self.home / name for name in HOME_FOLDERS]:
                 folder.mkdir(mode=0o700, exist_ok=True)
+                if folder.is_symlink():
+                    raise OSError(0, f"{folder} is a link")
             os.chmod(self.path, 0o700)
             self._reset_temporary()
             self._write_preferences()
@@ -142,6 +145,9 @@ class Profile:
     def _write_preferences(self) -> None:
         """Downloads go to the project's folder without asking; nothing offers to keep passwords or to sign in."""
         path = self.path / "Default" / "Preferences"
+        if path.parent.is_symlink() or path.is_symlink():
+            # The browser itself may have planted it, to have somebody else's preferences read or changed.
+            return
         try:
             preferences = json.loads(path.read_bytes())
         except FileNotFoundError:
@@ -179,10 +185,21 @@ class Profile:
             if folder is None:
                 held = process.pid == owner and "chrom" in options[""]
             else:
-                held = any(os.path.realpath(_absolute(process.pid, text)) == wanted for text in (folder, folder.partition(" ")[0]) if text)
+                claimed = [_absolute(process.pid, text) for text in (folder, folder.partition(" ")[0]) if text]
+                held = any(os.path.realpath(path) == wanted and self._is_seen(process.pid, path) for path in claimed)
             if held:
                 found.append(process)
         return found
+
+    def _is_seen(self, pid: int, path: str) -> bool:
+        """Whether ``path`` is this profile for the process: one inside the walls of another project can only claim that."""
+        try:
+            return os.path.samestat(os.stat(f"/proc/{pid}/root{path}"), os.stat(self.path))
+        except FileNotFoundError:
+            # Also when the process has just ended.
+            return False
+        except OSError:
+            return True
 
     def is_ours(self, process: ProcessStat) -> bool:
         """Whether a supervisor started this holder: its window name and the debugging pipe give it away."""
