@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import shutil
@@ -178,15 +179,17 @@ def test_what_a_browser_plants_is_not_followed(supervised: Supervised, pages: Pa
     # Links inside the profile: the other's preferences are neither read nor changed, and the browser itself does not see them.
     supervised.unwant(MINE)
     gateway.wait("down", MINE)
-    preferences = folder(supervised, MINE) / "profile" / "Default" / "Preferences"
-    before = (theirs / "Default" / "Preferences").stat().st_ino
-    preferences.unlink()
-    preferences.symlink_to(theirs / "Default" / "Preferences")
     supervised.unwant(OTHER)
     gateway.wait("down", OTHER)
-    text = (theirs / "Default" / "Preferences").read_text()
+    hers = theirs / "Default" / "Preferences"
+    hers.write_text(json.dumps({**json.loads(hers.read_text()), "mark": MARK}))
+    text = hers.read_text()
+    preferences = folder(supervised, MINE) / "profile" / "Default" / "Preferences"
+    preferences.unlink()
+    preferences.symlink_to(hers)
     supervised.browser(gateway, MINE)
-    assert (theirs / "Default" / "Preferences").read_text() == text and before
+    assert hers.read_text() == text
+    assert preferences.is_symlink() or MARK not in preferences.read_text()
     supervised.unwant(MINE)
     gateway.wait("down", MINE)
     home = folder(supervised, MINE) / "home"
