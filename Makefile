@@ -4,9 +4,10 @@ SHELL := /bin/bash
 VENV := .venv/bin
 SOURCES := files/telebrowser/src tests scripts
 PYTEST_ARGS ?=
+FUZZ_EXAMPLES ?= 20000
 
 .DEFAULT_GOAL := help
-.PHONY: help run down packages venv venv-dev test unit lint format docs lock bench clean
+.PHONY: help run down packages venv venv-dev test fuzz unit lint format docs lock bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -31,6 +32,9 @@ venv-dev:
 test: packages lint ## Everything that CI runs: lint, then all tests on real browsers
 	@scripts/clients.sh
 	@$(VENV)/python -m pytest $(PYTEST_ARGS)
+
+fuzz: venv-dev ## Random traffic against the session filter for longer: FUZZ_EXAMPLES conversations of 80 messages
+	@FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(VENV)/python -m pytest tests/unit/gateway/test_fuzz.py --timeout 0 $(PYTEST_ARGS)
 
 unit: venv-dev ## The tests that need neither a browser nor a socket
 	@$(VENV)/python -m pytest tests/unit $(PYTEST_ARGS)

@@ -206,7 +206,7 @@ async def _second_root(arena: Arena, attacker: Attacker) -> None:
 
 
 for _method, _params in (
-    ("Browser.crash", {}),
+    ("SystemInfo.getProcessInfo", {}),
     ("Storage.clearCookies", {}),
     ("Fetch.enable", {}),
     ("Tracing.start", {}),
@@ -424,7 +424,7 @@ for _action in ("activate", "close"):
 
     add(f"json/{_action} of the victim's tab", _by_path(_action))
 
-for _url in ("file:///etc/passwd", "chrome://quit", "view-source:http://a/", "devtools://devtools/bundled/inspector.html"):
+for _url in ("file:///etc/passwd", "chrome://version", "view-source:http://a/", "devtools://devtools/bundled/inspector.html"):
 
     def _new(url: str) -> Run:
         async def run(arena: Arena, attacker: Attacker) -> None:

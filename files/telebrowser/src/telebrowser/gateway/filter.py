@@ -186,8 +186,9 @@ class SessionFilter(PageCalls):
             raise ProtocolError(INVALID_PARAMS, "Only flatten protocol is supported: pass flatten: true")
         chosen = self._filters(params)
         session.waits = params.get("waitForDebuggerOnStart") is True
-        params["filter"] = [*EXCLUDED_WORKERS, *(DEFAULT_ATTACH if chosen is None else chosen)]
-        return [self._forward(request, session, params)]
+        kept: dict[str, Any] = {name: params[name] for name in ("autoAttach", "waitForDebuggerOnStart", "flatten") if name in params}
+        kept["filter"] = [*EXCLUDED_WORKERS, *(DEFAULT_ATTACH if chosen is None else chosen)]
+        return [self._forward(request, session, kept)]
 
     # Target: acting
 
@@ -331,7 +332,7 @@ class SessionFilter(PageCalls):
         return actions
 
     def _detached(self, raw: bytes, session_id: str, child: str) -> Actions:
-        if child not in self.sessions or not child:
+        if not child or child not in self.sessions or session_id not in self.sessions:
             return []
         actions: Actions = [Drop(gone) for gone in self._forget(child)]
         actions.append(ToClient(raw if session_id else wire.without_session(raw)))

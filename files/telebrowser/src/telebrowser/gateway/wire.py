@@ -77,6 +77,9 @@ def decode_request(raw: bytes) -> Request:
         raise ProtocolError(INVALID_REQUEST, f"Message is larger than {MAX_MESSAGE // 1048576} MiB")
     if b"\0" in raw:
         raise ProtocolError(PARSE_ERROR, "JSON: control character in the message")
+    # The decoder does not look into ``params``, which would go on to another reader as they are.
+    if not raw.isascii() and not _is_text(raw):
+        raise ProtocolError(PARSE_ERROR, "JSON: the message is not UTF-8")
     try:
         request = _decoder.decode(raw)
     except msgspec.ValidationError as error:
@@ -86,6 +89,14 @@ def decode_request(raw: bytes) -> Request:
     if not 0 <= request.id <= MAX_ID:
         raise ProtocolError(INVALID_REQUEST, "Message must have an integer 'id' property from 0 to 2147483647")
     return request
+
+
+def _is_text(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def decode(raw: bytes | msgspec.Raw) -> Any:
