@@ -1,7 +1,12 @@
-"""The attacks against a gateway whose filter lets everything through: most must succeed, or they would show nothing."""
+"""The attacks against a gateway whose filter lets everything through: most must succeed, or they would show nothing.
+
+One in `STRIDE` of them, all over the suite; OPEN_ALL=1 runs every one. Those that other walls stop (Chromium's own, tokens, HTTP
+parsing) are among them and gain nothing here either.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 
@@ -14,6 +19,8 @@ from tests.support.stack import Stack
 from .arena import Arena
 from .attempts import ALL
 from .open_stack import OpenStack, tried
+
+STRIDE = 5
 
 
 @pytest.fixture
@@ -33,6 +40,8 @@ def open_stack() -> Iterator[Stack]:
 async def test_most_attempts_succeed_where_nothing_is_checked(open_stack: OpenStack, pages: Pages) -> None:
     arena = Arena(open_stack, pages)
     await arena.build()
-    gained = [attempt.name for attempt in ALL if await tried(arena, attempt)]
+    chosen = ALL if os.environ.get("OPEN_ALL") else ALL[::STRIDE]
+    gained = [attempt.name for attempt in chosen if await tried(arena, attempt)]
     await arena.leave()
-    assert len(gained) > len(ALL) * 0.6, f"{len(gained)} of {len(ALL)}; these gained nothing: {[a.name for a in ALL if a.name not in gained]}"
+    print(f"{len(gained)} of {len(chosen)} attempts succeed without a filter")
+    assert len(gained) > len(chosen) / 2, f"{len(gained)} of {len(chosen)}; these gained nothing: {[a.name for a in chosen if a.name not in gained]}"

@@ -9,7 +9,6 @@ from tests.support.truth import Truth
 
 from .registry import Run, add, attempt
 
-
 RAW: dict[str, str | bytes] = {
     "an escaped key": '{"id":5,"m\\u0065thod":"SystemInfo.getProcessInfo"}',
     "an escaped method": '{"id":5,"method":"SystemInfo.getPro\\u0063essInfo"}',

@@ -264,7 +264,8 @@ class BrowserLink(Tabs):
         return self._agents[name]
 
     def _session_has_tab(self, session: str) -> None:
-        self._agent(session)
+        # A tab may come when its session's last connection has gone already.
+        self._agent(session).count_down()
 
     async def _first_tab(self, agent: AgentSession) -> None:
         if self.targets.owned(agent.name):

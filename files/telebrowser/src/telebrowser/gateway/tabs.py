@@ -114,7 +114,16 @@ class Tabs(Channel):
                 client.target_event(name, info, extra)
 
     async def create_page(self, url: str, owner: str | None) -> str:
-        """Open a tab in the background; gives its target id. Raises `wire.ProtocolError` or TimeoutError."""
+        """Open a tab in the background; gives its target id. Raises `wire.ProtocolError` or TimeoutError.
+
+        Whoever asked may vanish meanwhile: the tab becomes the session's all the same, and closes with it.
+        """
+        making = asyncio.get_running_loop().create_task(self._create_page(url, owner))
+        self._tasks.add(making)
+        making.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(making)
+
+    async def _create_page(self, url: str, owner: str | None) -> str:
         self._creating += 1
         try:
             target = str((await self.call("Target.createTarget", {"url": url, "background": True}))["targetId"])
