@@ -58,6 +58,13 @@ await step('an init script runs in the first document of a popup', async () => {
   }
 });
 
+await step('an init script runs in the first document of a linked tab without an opener', async () => {
+  const [other] = await Promise.all([context.waitForEvent('page'), page.click('#blank')]);
+  await other.waitForLoadState();
+  assert.equal(await other.evaluate(() => window.seenByScript), 'early');
+  await other.close();
+});
+
 await step('a route catches the first request of a popup', async () => {
   await context.route('**/popup-1.html', route => route.fulfill({ contentType: 'text/html', body: '<title>made up</title>' }));
   const [popup] = await Promise.all([page.waitForEvent('popup'), page.click('#popup')]);

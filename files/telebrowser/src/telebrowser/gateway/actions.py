@@ -107,7 +107,7 @@ Actions = list[Action]
 class Session:
     """One CDP session of the client: a root (own or virtual), or an attached target."""
 
-    __slots__ = ("attach", "attached", "discover", "download_events", "is_root", "parent", "target", "trace", "upstream", "waits")
+    __slots__ = ("attach", "attached", "discover", "download_events", "handed", "is_root", "parent", "target", "trace", "upstream", "waits")
 
     def __init__(self, upstream: str, *, is_root: bool, target: str, parent: str | None) -> None:
         self.upstream = upstream
@@ -120,6 +120,8 @@ class Session:
         """The filter of a root's setAutoAttach while it is on."""
         self.attached: dict[str, str] = {}
         """Target → session, of what a root's auto-attach attached."""
+        self.handed = False
+        """Whether the gateway's own auto-attach made it, so that the gateway must end it."""
         self.waits = False
         """Whether auto-attach is to pause new targets."""
         self.download_events = False

@@ -239,6 +239,8 @@ class BrowserLink(Tabs):
         self._clients.discard(client)
         if self.tracer is client:
             self.tracer = None
+        if self.down is None:
+            self.pauses.client_gone(client)
         if client.waits():
             self.spawn(self.update_pauses())
         if self.down is None:
@@ -252,11 +254,6 @@ class BrowserLink(Tabs):
         if self.down is None:
             self._hooks.changed()
             self._hooks.audit("disconnect", {"session": client.session})
-
-    async def update_pauses(self) -> None:
-        """A client began or ceased to want new pages paused. A browser that does not answer pauses nothing."""
-        with contextlib.suppress(wire.ProtocolError, TimeoutError):
-            await self.pauses.update()
 
     def _agent(self, name: str) -> AgentSession:
         if name not in self._agents:

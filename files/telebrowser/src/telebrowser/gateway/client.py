@@ -127,9 +127,23 @@ class Client:
         sessions = self.filter.sessions.values()
         return any(chosen is not None and selects(chosen, "tab") for session in sessions for chosen in (session.discover, session.attach))
 
-    def waits(self) -> bool:
-        """Whether the client wants new pages to wait for it."""
-        return any(session.attach is not None and session.waits for session in self.filter.sessions.values())
+    def waits(self, *, pages: bool = False) -> bool:
+        """Whether the client wants new pages to wait for it; ``pages``: and attaches to them directly, not to their tabs."""
+        roots = (session for session in self.filter.sessions.values() if session.attach is not None and session.waits)
+        return any(not pages or selects(session.attach, "page") for session in roots)
+
+    def hand_over(self, session: str, target: str) -> bool:
+        """Give the client the session that paused a page, as if its own auto-attach had made it. False if it has one already."""
+        info = self._link.targets.info(target)
+        if info is None or self.closed:
+            return False
+        actions = self.filter.handed(session, info)
+        self._run(actions)
+        return bool(actions)
+
+    def handed_gone(self, session: str) -> None:
+        """A session that was handed over has ended."""
+        self._run(self.filter.handed_gone(session))
 
     def attach_new(self, info: Info) -> None:
         """A page or tab that exists for this client is new: attach to it wherever auto-attach is on."""
@@ -251,7 +265,14 @@ class Client:
         await self._link.update_pauses()
         for name in params["sessions"]:
             if name in self.filter.sessions:
-                await self._link.call("Target.detachFromTarget", {"sessionId": name}, upstream)
+                if self.filter.sessions[name].handed:
+                    await self._link.pauses.detach(name)
+                else:
+                    await self._link.call("Target.detachFromTarget", {"sessionId": name}, upstream)
+        return {}
+
+    async def _do_detach_handed(self, session_id: str, params: dict[str, Any]) -> dict[str, Any]:
+        await self._link.pauses.detach(params["sessionId"])
         return {}
 
     async def _pair_all(self) -> None:
@@ -272,6 +293,8 @@ class Client:
 
     async def _attach_quietly(self, session_id: str, target: str) -> None:
         """Auto-attach one target, once; one that closes meanwhile is no error."""
+        if self.waits(pages=True):
+            await self._link.pauses.arrival(target)
         async with self._attaching:
             session = self.filter.sessions.get(session_id)
             if session is None or target in session.attached:

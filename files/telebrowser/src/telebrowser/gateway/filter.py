@@ -163,6 +163,8 @@ class SessionFilter(PageCalls):
         name = params.get("sessionId")
         if not isinstance(name, str) or not name or name not in self.sessions:
             raise ProtocolError(INVALID_PARAMS, "No session with given id")
+        if self.sessions[name].handed:
+            return [Operation("detach_handed", request.id, request.sessionId, {"sessionId": name})]
         return [self._forward(request, session, {"sessionId": name})]
 
     def _on_root_auto_attach(self, request: Request, session: Session, params: dict[str, Any]) -> Actions:
@@ -316,6 +318,26 @@ class SessionFilter(PageCalls):
             # The page waits by the gateway's doing, so that the browser does not say so in every client's session.
             data = wire.event("Target.attachedToTarget", {**params, "waitingForDebugger": True}, session_id)
         return [Adopt(child, info["targetId"]), ToClient(data)]
+
+    def handed(self, child: str, info: Info) -> Actions:
+        """A paused page's session becomes one that a root's auto-attach made; nothing when no root takes it."""
+        target = info["targetId"]
+        for key, session in self.sessions.items():
+            if session.attach is not None and session.waits and selects(session.attach, "page") and target not in session.attached:
+                made = self.sessions[child] = Session(child, is_root=False, target=target, parent=key)
+                made.handed = True
+                session.attached[target] = child
+                params = {"sessionId": child, "targetInfo": self._shown(info), "waitingForDebugger": True}
+                return [Adopt(child, target), ToClient(wire.event("Target.attachedToTarget", params, key))]
+        return []
+
+    def handed_gone(self, child: str) -> Actions:
+        """A session that was `handed` has ended."""
+        session = self.sessions.get(child)
+        if session is None:
+            return []
+        event = wire.event("Target.detachedFromTarget", {"sessionId": child, "targetId": session.target}, session.parent or "")
+        return [*(Drop(gone) for gone in self._forget(child)), ToClient(event)]
 
     def _belongs(self, info: Info, parent: Session) -> bool:
         """Own targets, and the frames and workers that an own tab's auto-attach brings before the model knows them."""

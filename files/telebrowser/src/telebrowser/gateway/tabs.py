@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -76,6 +77,15 @@ class Tabs(Channel):
         """Whether a client of ``session`` (None: of any) wants new pages paused. An unscoped client does not count: it owns none."""
         return any(client.session is not None and session in (None, client.session) and client.waits() for client in self._clients)
 
+    def taker(self, session: str) -> Client | None:
+        """The client of ``session`` to which a paused page is handed."""
+        return next((client for client in self._clients if client.session == session and client.waits(pages=True)), None)
+
+    async def update_pauses(self) -> None:
+        """A client began or ceased to want new pages paused. A browser that does not answer pauses nothing."""
+        with contextlib.suppress(wire.ProtocolError, TimeoutError):
+            await self.pauses.update()
+
     async def open_root(self, handler: Callable[[bytes, str], None]) -> str:
         """One more root of the link's own, with its messages going to ``handler``. Raises `wire.ProtocolError` or TimeoutError."""
         root = str((await self.call("Target.attachToBrowserTarget", {}, ""))["sessionId"])
@@ -139,6 +149,7 @@ class Tabs(Channel):
         info: Info = params["targetInfo"]
         self.targets.put(info)
         if info["type"] == "page":
+            self.pauses.created(info["targetId"])
             self._tab_hints[info["targetId"]] = self.targets.latest_tab()
             if self._creating and not info.get("openerId"):
                 # It may be the tab that is being created: its answer, which follows, names it.
