@@ -64,7 +64,7 @@ class Attacker:
     async def settle(self, address: str, fresh: bool = False) -> None:
         """Attach to an own tab, or a fresh one, and show the own page in it."""
         infos = [info for info in await self.truth.targets() if not fresh and ("own.html" in info["url"] or info["url"] == "about:blank")]
-        self.target = infos[0]["targetId"] if infos else (await self.truth.call("Target.createTarget", {"url": address}))["targetId"]
+        self.target = infos[0]["targetId"] if infos else (await self.truth.call("Target.createTarget", {"url": address, "background": True}))["targetId"]
         self.page = await self.truth.attach(self.target)
         if await self.eval("location.href") != address:
             await self.go(address)

@@ -143,12 +143,14 @@ def test_a_session_that_fakes_clicks_claims_nothing_for_a_while(targets: Targets
     now = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     targets.expect("one", "mine", "http://bank/")
-    now[0] += 1.5
+    now[0] += 0.9
+    targets.expect("one", "mine", "http://bank/")
+    now[0] += 0.2
     targets.expect("one", "mine", "http://bank/")
     assert targets.decide(info("person's", url="http://bank/")) is None
     targets.expect("two", "theirs", "http://b/")
     assert targets.decide(info("clicked", url="http://b/")) == ("two", "theirs")
-    now[0] += 60
+    now[0] += 61
     targets.expect("one", "mine", "http://b/")
     assert targets.decide(info("clicked", url="http://b/")) == ("one", "mine")
     for number in range(100):

@@ -170,12 +170,12 @@ class Targets:
             self._pending.append(Pending(session, opener, url, now + NAVIGATION_SECONDS))
 
     def _forget_clicks(self) -> float:
-        """Drop the clicks that no tab followed in time, and note whose they were; gives the time."""
+        """Distrust the sessions of which a click was followed by no tab in time, and drop all their clicks; gives the time."""
         now = time.monotonic()
-        for pending in self._pending:
-            if pending.until <= now:
-                self._distrusted[pending.session] = pending.until + DISTRUST_SECONDS
-        self._pending = [pending for pending in self._pending if pending.until > now]
+        late = {pending.session for pending in self._pending if pending.until <= now}
+        for session in late:
+            self._distrusted[session] = now + DISTRUST_SECONDS
+        self._pending = [pending for pending in self._pending if pending.session not in late]
         return now
 
     def decide(self, info: Info) -> tuple[str, str] | None:
