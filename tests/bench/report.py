@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .adapters import ADAPTERS, PRODUCT, RIVALS
+from .relay import lines as relay_lines
 from .scoring.cell import RIGHT, VERDICTS
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "BENCHMARKS.md"
@@ -71,7 +72,7 @@ class Report:
 
     def write(self) -> None:
         kept = NOTES.search(DOCUMENT.read_text()) if DOCUMENT.exists() else None
-        lines = [*self._head(), *self._targets(), *self._latency(), *self._size(), *self._cases()]
+        lines = [*self._head(), *self._targets(), *self._latency(), *self._size(), *self._relay(), *self._cases()]
         lines += ["## Notes on what misses its target", "", "<!-- notes -->"]
         DOCUMENT.write_text("\n".join(lines) + "\n" + (kept[1] if kept else NO_NOTES) + "<!-- end of notes -->\n")
 
@@ -161,6 +162,22 @@ class Report:
                 "",
             ]
         return lines
+
+    def _relay(self) -> list[str]:
+        if not (found := self.results.get("relay")):
+            return []
+        lines = [
+            "## The gateway as a relay of CDP",
+            "",
+            "Round trips of `Runtime.evaluate` through the gateway with its filter on, beside a Chromium's own debug port,",
+        ]
+        return [
+            *lines,
+            "interleaved; one tab and one connection a session. Ratios are the product's figure over the direct one's.",
+            "",
+            *relay_lines(found),
+            "",
+        ]
 
     def _cases(self) -> list[str]:
         cases: dict[str, dict[str, Any]] = self.results.get("cases", {})

@@ -17,19 +17,21 @@ from typing import Any
 
 from tests.support.chromium import binary
 
-from . import memory, peers, speed
+from . import memory, peers, relay, speed
 from .adapters import ADAPTERS, PEERS, PRODUCT
 from .report import DOCUMENT, Report
 from .scoring.registry import CASES
 from .scoring.score import score
 
 RESULTS = PEERS / "results.json"
-SECTIONS = ("speed", "memory", "cases")
+SECTIONS = ("speed", "memory", "relay", "cases")
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tests.bench.run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", type=_list(SECTIONS), default=list(SECTIONS), help="sections to run, of speed, memory and cases; none only writes the page")
+    parser.add_argument(
+        "--only", type=_list(SECTIONS), default=list(SECTIONS), help="sections to run, of speed, memory, relay and cases; none only writes the page"
+    )
     parser.add_argument("--servers", type=_list(ADAPTERS), default=list(ADAPTERS), help=f"servers to run (default: {','.join(ADAPTERS)})")
     parser.add_argument("--cases", type=_list(CASES), default=sorted(CASES), help="cases to score (default: all)")
     parser.add_argument("--starts", type=int, default=7, help="rounds of starting every server (default: 7)")
@@ -79,6 +81,9 @@ async def run(options: argparse.Namespace) -> dict[str, Any]:
         save(results)
     if "memory" in options.only and "gateway" in options.servers:
         results["memory"] = await memory.measure()
+        save(results)
+    if "relay" in options.only and "gateway" in options.servers:
+        results["relay"] = await asyncio.to_thread(relay.measure_apart)
         save(results)
     if "cases" in options.only:
         scored = await score(options.servers, options.cases, options.log)

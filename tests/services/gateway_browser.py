@@ -37,7 +37,7 @@ FLAGS = [
 class PipeBrowser:
     """Xvfb and Chromium; our ends of the two sockets stay open, so that one link after another can use them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *flags: str) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="tb-pipe-", dir="/tmp"))
         self.downloads, self.uploads = self.root / "downloads", self.root / "uploads"
         for folder in (self.downloads, self.uploads):
@@ -56,7 +56,7 @@ class PipeBrowser:
         os.close(reading)
         self.pipe = Pipe()
         self.process = subprocess.Popen(
-            [binary(), *FLAGS, "--remote-debugging-pipe", f"--user-data-dir={self.root / 'profile'}", "about:blank"],
+            [binary(), *FLAGS, *flags, "--remote-debugging-pipe", f"--user-data-dir={self.root / 'profile'}", "about:blank"],
             preexec_fn=self.pipe.place,
             close_fds=False,
             start_new_session=True,
