@@ -52,6 +52,7 @@ class Conversation:
         self.page = page
         self.sessions: dict[str, bool] = {}
         """Session of the client → whether it is a root."""
+        self.parents: dict[str, str] = {}
         self.stale: list[str] = []
         self.made = 0
 
@@ -124,15 +125,20 @@ class Conversation:
         raw = json.dumps({**message, "sessionId": upstream}, separators=(",", ":")).encode()
         live = upstream == self.home or upstream in self.sessions
         at_root = self.sessions.get(upstream, not self.page)
+        known = {*self.sessions}
         actions = self.filter.from_browser(raw, upstream)
         for action in actions:
             if isinstance(action, Adopt):
                 self.sessions[action.session] = message["params"]["targetInfo"]["type"] == "browser"
+                self.parents[action.session] = upstream
             if isinstance(action, Drop):
                 self.sessions.pop(action.session)
                 self.stale.append(action.session)
+        assert all(self.parents[name] in {self.home, *self.sessions} for name in self.sessions), "sessions go with the one that they hang on"
         for action in actions:
             self.check(action, from_client=False)
+        details = message.get("params")
+        gone = isinstance(details, dict) and details.get("sessionId") in known and not (self.page and upstream == ROOT_ID)
         told = [strict(action.data) for action in actions if isinstance(action, ToClient)]
         expected = {**message, **({} if upstream == self.home else {"sessionId": upstream})}
         if live and "id" in message:
@@ -141,6 +147,8 @@ class Conversation:
             assert told == [expected], "no event is lost or changed"
         elif live and message.get("method") == "Target.attachedToTarget" and message.get("params", {}).get("targetInfo", {}).get("targetId") in OWN:
             assert told == [expected] and fresh in self.sessions, "own targets are told"
+        elif live and message.get("method") == "Target.detachedFromTarget" and gone:
+            assert told == [expected], "the end of an own session is told"
         elif not live:
             assert not told
 

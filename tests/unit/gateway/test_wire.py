@@ -108,3 +108,12 @@ def test_a_page_cannot_forge_where_its_message_belongs(text: str) -> None:
 def test_ids_of_the_gateway_are_negative_and_never_used_twice() -> None:
     ids = [wire.fresh_id() for _ in range(1000)]
     assert len(set(ids)) == 1000 and max(ids) < 0
+
+
+@pytest.mark.parametrize(
+    "raw", [b'{"id":1,"method":"A.b","params":{"a":"\xff"}}', b'{"id":1,"method":"A.b","params":{"a":"\xc0\x80"}}', b'{"id":1,"method":"\xed\xa0\x80"}']
+)
+def test_what_is_not_utf_8_goes_no_further(raw: bytes) -> None:
+    """The decoder does not look into params; half a character or a NUL in disguise must not reach another reader."""
+    with pytest.raises(wire.ProtocolError, match="UTF-8"):
+        wire.decode_request(raw)

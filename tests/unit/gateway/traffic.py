@@ -135,8 +135,8 @@ def client_message(choices: Choices, sessions: Sequence[str], stale: Sequence[st
     if choices.one_in(12):
         method = choices.of(ODD_METHODS)
     message: dict[str, Any] = {"id": choices.below(1000), "method": method, "params": params(choices, sessions)}
-    if method == "Target.attachToTarget" and choices.one_in(2):
-        message["params"] = {"targetId": choices.of((*OWN, *GUESSED)), "flatten": True}
+    if method.startswith("Target.") and choices.one_in(2):
+        message["params"] = {"targetId": choices.of((*OWN, *GUESSED)), "sessionId": choices.of((*sessions, *GUESSED, *stale, "")), "flatten": True}
     match choices.below(8):
         case 0 | 1:
             pass
@@ -197,7 +197,7 @@ def browser_message(choices: Choices, children: Sequence[str], fresh: str) -> di
             )
             return {"method": "Target.attachedToTarget", "params": {"sessionId": fresh, "targetInfo": told, "waitingForDebugger": choices.one_in(2)}}
         case 8:
-            gone = choices.of((*children, *GUESSED, SECRET, "", ROOT_ID))
+            gone = choices.of((*children, *GUESSED, SECRET, "", ROOT_ID) if choices.one_in(3) or not children else children)
             return {"method": "Target.detachedFromTarget", "params": {"sessionId": gone, "targetId": SECRET if gone == SECRET else OWN[0]}}
         case _:
             return choices.of(
