@@ -16,6 +16,7 @@ COMMIT_WAIT = 8.0
 READY_WAIT = 4.0
 STOPPED_WAIT = 0.5
 TAB_WAIT = 2.0
+FRAME_WAIT = 1.0
 DOWNLOAD_WAIT = 3.0
 REQUEST_WAIT = 0.6
 
@@ -34,6 +35,7 @@ class Watch:
         self.dialogs: list[dict[str, Any]] = []
         self.downloads: list[dict[str, Any]] = []
         self.choosers: list[str] = []
+        self.frames: set[str] = set()
         self.requests: set[str] = set()
         self._changed = asyncio.Event()
 
@@ -80,6 +82,8 @@ async def conclude(tab: Tab, watch: Watch, deadline: Deadline) -> None:
     if watch.requests and not watch.committed:
         await watch.until(lambda: not watch.requests or watch.navigating, deadline.left(REQUEST_WAIT))
         await _arrive(tab, watch, deadline)
+    if watch.frames:
+        await watch.until(lambda: not watch.frames, deadline.left(FRAME_WAIT))
     if watch.downloads:
         await watch.until(lambda: all(download["state"] != "inProgress" for download in watch.downloads), deadline.left(DOWNLOAD_WAIT))
 

@@ -192,6 +192,10 @@ class Tab:
 
     def _requested(self, params: dict[str, Any]) -> None:
         if not self._is_main(params):
+            if self.guarded and params.get("disposition") == "currentTab":
+                # Whether its address is blocked belongs into the answer.
+                for watch in self.watches:
+                    watch.frames.add(params["frameId"])
             return
         for watch in self.watches:
             if params.get("disposition") == "currentTab":
@@ -215,6 +219,7 @@ class Tab:
     def _navigated(self, params: dict[str, Any]) -> None:
         frame = params["frame"]
         if frame.get("parentId"):
+            self._frame_done(frame["id"])
             return
         self._navigating = False
         if self._frames is not None:
@@ -224,6 +229,8 @@ class Tab:
         self.url = frame["url"] + frame.get("urlFragment", "")
         self.mime = frame.get("mimeType", "")
         self.failed_url = frame.get("unreachableUrl", "")
+        if not self.watches and (failure := self.load_failure()) is not None:
+            self.note("navigation_failed", failure)
         self._interactive.clear()
         self._loaded.clear()
         self._documents.clear()
@@ -251,8 +258,14 @@ class Tab:
             self._loaded.set()
             self.settled = True
 
+    def _frame_done(self, frame_id: str) -> None:
+        for watch in self.watches:
+            watch.frames.discard(frame_id)
+            watch.touch()
+
     def _stopped(self, params: dict[str, Any]) -> None:
         if not self._is_main(params):
+            self._frame_done(params["frameId"])
             return
         self._navigating = False
         self.settled = True
