@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from . import urls
 from .deadline import Deadline
 
 if TYPE_CHECKING:
@@ -73,9 +74,9 @@ async def conclude(tab: Tab, watch: Watch, deadline: Deadline) -> None:
     """Wait for the outcome of what the action visibly began; return at once where it began nothing."""
     if watch.windows and not watch.new_tabs:
         await watch.until(lambda: bool(watch.new_tabs), deadline.left(TAB_WAIT))
-    if watch.new_tabs and tab.guarded:
-        # Whether the address was blocked is known once the tab is attached.
-        await watch.until(lambda: all(opened.settled or opened.closed for opened in watch.new_tabs), deadline.left(1.0))
+    if watch.new_tabs and tab.guarded and not all([await urls.may_load(url) for url in watch.windows]):
+        # That the address was blocked is known once the tab is attached.
+        await watch.until(lambda: any(opened.load_failure() for opened in watch.new_tabs), deadline.left(1.0))
     elif watch.new_tabs and not watch.windows:
         await watch.until(lambda: all(opened.url not in ("", "about:blank") or opened.settled for opened in watch.new_tabs), deadline.left(0.5))
     await _arrive(tab, watch, deadline)
