@@ -121,8 +121,9 @@ async def _send(session: Session, text: str, field: dict[str, Any], clear: bool,
         elif len(text) > QUICK_LENGTH:
             steps += [session.start("Input.insertText", text=line)] if line else []
         elif line:
-            steps += [session.start("Input.insertText", text=character) for character in _characters(line)[:-1]]
-            steps += keys.press_character(session, _characters(line)[-1])
+            *characters, last = _characters(line)
+            steps += [session.start("Input.insertText", text=character) for character in characters]
+            steps += keys.press_character(session, last)
     if steps:
         async with asyncio.timeout(deadline.left()):
             await asyncio.gather(*steps)

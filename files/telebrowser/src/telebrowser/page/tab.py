@@ -42,7 +42,6 @@ class Tab:
         self.watches: list[Watch] = []
         self.notes: deque[dict[str, Any]] = deque(maxlen=20)
         self.dialog_plan: tuple[bool, str] | None = None
-        self.suspect = False
         self.redirects = 0
         self.remote = ""
         self.failed_url = ""
