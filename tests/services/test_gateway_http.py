@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import websockets
 
+from tests.support import proc
 from tests.support.pages import Pages
 from tests.support.stack import Stack, request, token
 from tests.support.truth import CdpError, Truth
@@ -119,6 +120,9 @@ async def test_a_slow_reader_is_cut_off_and_nobody_else_notices(stack: Stack, tr
     slow.send({"id": 2, "method": "Target.attachToTarget", "params": {"targetId": target, "flatten": True}})
     slow.receive()
     theirs = slow.receive()["result"]["sessionId"]
+    gateway = stack.children["gateway"].pid
+    proc.forget_peak(gateway)
+    before = proc.rss_kib(gateway)
     for number in range(40):
         evaluate = {"expression": "'x'.repeat(8000000)", "returnByValue": True}
         slow.send({"id": 10 + number, "method": "Runtime.evaluate", "params": evaluate, "sessionId": theirs})
@@ -129,6 +133,8 @@ async def test_a_slow_reader_is_cut_off_and_nobody_else_notices(stack: Stack, tr
             break
         await asyncio.sleep(0.1)
     assert rows.get("slow", 0) == 0, "a client that reads nothing is cut off"
+    # The queue, and the few copies of the message that is on its way.
+    assert proc.peak_rss_kib(gateway) - before < (128 + 64) << 10
     slow.drain()
     assert "a client of slow is cut off" in stack.output("gateway")
     assert (await other.call("Runtime.evaluate", {"expression": "6*7"}, session))["result"]["value"] == 42

@@ -126,7 +126,21 @@ def descriptors(pid: int) -> list[str]:
 
 def rss_kib(pid: int) -> int:
     """Resident memory of a process in KiB."""
+    return _status_kib(pid, "VmRSS")
+
+
+def peak_rss_kib(pid: int) -> int:
+    """The most resident memory of a process in KiB since its start, or since `forget_peak`."""
+    return _status_kib(pid, "VmHWM")
+
+
+def forget_peak(pid: int) -> None:
+    """Let `peak_rss_kib` begin anew."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
+
+
+def _status_kib(pid: int, row: str) -> int:
     for line in read_text(f"/proc/{pid}/status").splitlines():
-        if line.startswith("VmRSS:"):
+        if line.startswith(row + ":"):
             return int(line.split()[1])
-    raise AssertionError(f"process {pid} has no resident memory")
+    raise AssertionError(f"process {pid} has no {row}")
