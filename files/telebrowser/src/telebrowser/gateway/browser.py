@@ -21,7 +21,7 @@ from .client import Client
 from .downloads import Downloads
 from .guard import FileGuard
 from .memory import MemoryTransport
-from .session import AgentSession, SessionBrowser
+from .session import AgentSession
 from .tabs import Hooks, Tabs, origin_of
 
 
@@ -152,18 +152,6 @@ class BrowserLink(Tabs):
         transport = MemoryTransport()
         transport.bind(await self.open_client(session, transport.deliver, transport.ended))
         return transport
-
-    def session_provider(self, session: str, output_dir: Path | None = None) -> SessionBrowser:
-        """The engine's provider of a session of this very browser (no start on demand)."""
-        return SessionBrowser(
-            self.project,
-            session,
-            connect=self.connect,
-            activity=self.touch,
-            output_dir=output_dir or self._downloads_dir,
-            downloads_dir=self._downloads_dir,
-            uploads_dir=self._uploads_dir,
-        )
 
     def guard_documents(self, may_load: Callable[[str], Awaitable[bool]]) -> None:
         """Ask ``may_load`` for the address of every document request, in whatever tab, before it is sent.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from ..config import Settings
 from .session import SessionBrowser
 
 if TYPE_CHECKING:
+    from ..mcp.access import Access
     from ..mcp.endpoint import Endpoint
 
 Receive = Callable[[], Awaitable[str | None]]
@@ -41,15 +42,21 @@ class Engines:
         self._entries: dict[str, _Entry] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
-    async def serve(self, session: str, receive: Receive, send: Send) -> None:
-        """Serve one MCP connection of a session until ``receive`` gives None."""
+    async def serve(self, session: str, receive: Receive, send: Send, *, own: bool = False, access: Access | None = None) -> None:
+        """Serve one MCP connection of a session until ``receive`` gives None; ``own`` and ``access`` as for `Endpoint.server`."""
+        async with self.use(session) as endpoint:
+            await endpoint.run(receive, send, own=own, access=access)
+
+    @contextlib.asynccontextmanager
+    async def use(self, session: str) -> AsyncIterator[Endpoint]:
+        """The session's endpoint, which lives at least as long as somebody uses it, and for the grace time after."""
         entry = self._entries.get(session) or self._make(session)
         entry.connections += 1
         if entry.timer is not None:
             entry.timer.cancel()
             entry.timer = None
         try:
-            await entry.endpoint.run(receive, send)
+            yield entry.endpoint
         finally:
             entry.connections -= 1
             if entry.connections == 0 and self._entries.get(session) is entry:

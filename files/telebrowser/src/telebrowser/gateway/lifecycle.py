@@ -21,7 +21,7 @@ from .audit import Audit
 from .browser import BrowserLink
 from .engines import Engines
 from .session import SessionBrowser
-from .status import document
+from .status import document, session_document
 from .supervisor_client import Event, SupervisorClient, close_all
 from .tabs import Hooks
 
@@ -85,6 +85,7 @@ class ProjectBrowser:
             session,
             connect=self.connect,
             activity=self.touch,
+            status=lambda name: session_document(self, name),
             output_dir=self.downloads_dir,
             downloads_dir=self.downloads_dir,
             uploads_dir=self.uploads_dir,

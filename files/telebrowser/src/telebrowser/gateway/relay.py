@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from .client import Client
-from .engines import Engines
+from .engines import Receive, Send
 from .wire import MAX_MESSAGE
 
 log = logging.getLogger(__name__)
@@ -181,9 +181,9 @@ async def _finish(request: web.Request, socket: web.WebSocketResponse, outbox: O
 
 
 async def serve_mcp(
-    request: web.Request, engines: Engines, session: str, sockets: set[web.WebSocketResponse], ready: Callable[[], Awaitable[None]]
+    request: web.Request, sockets: set[web.WebSocketResponse], ready: Callable[[], Awaitable[None]], serve: Callable[[Receive, Send], Awaitable[None]]
 ) -> web.WebSocketResponse:
-    """Serve one MCP client, one JSON-RPC message per text frame, once the engine is ``ready``."""
+    """Give one MCP client to ``serve``, one JSON-RPC message per text frame, once the engine is ``ready``."""
     socket = new_socket()
     await socket.prepare(request)
     sockets.add(socket)
@@ -204,7 +204,7 @@ async def serve_mcp(
 
     try:
         await ready()
-        await engines.serve(session, receive, send)
+        await serve(receive, send)
     finally:
         sockets.discard(socket)
         with contextlib.suppress(ConnectionError, RuntimeError):

@@ -16,6 +16,7 @@ from aiohttp import web
 from .. import tokens
 from ..config import BY_FIELD
 from ..errors import ConfigError, TelebrowserError
+from ..mcp.access import Access
 from . import discovery, files
 from .browser import BrowserLink
 from .discovery import Place
@@ -218,8 +219,15 @@ async def _serve_cdp(call: Call, page: str | None) -> web.StreamResponse:
 
 async def _mcp(call: Call) -> web.StreamResponse:
     assert call.session is not None
+    session, own = call.session, call.request.query.get("tools") == "own"
+    access = Access(call.place.http, call.place.ws + "/devtools/browser")
     call.browser.touch()
-    return await serve_mcp(call.request, call.browser.engines, call.session, call.gateway.sockets, call.gateway.engine_ready)
+    return await serve_mcp(
+        call.request,
+        call.gateway.sockets,
+        call.gateway.engine_ready,
+        lambda receive, send: call.browser.engines.serve(session, receive, send, own=own, access=access),
+    )
 
 
 ROUTES: dict[tuple[str, ...], Route] = {

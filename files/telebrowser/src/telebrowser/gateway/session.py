@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 from ..cdp.transport import Transport
 from .client import Client
@@ -66,6 +67,7 @@ class SessionBrowser:
         *,
         connect: Callable[[str], Awaitable[Transport]],
         activity: Callable[[], None],
+        status: Callable[[str], dict[str, Any]],
         output_dir: Path,
         downloads_dir: Path,
         uploads_dir: Path,
@@ -77,6 +79,7 @@ class SessionBrowser:
         self.uploads_dir = uploads_dir
         self._connect = connect
         self._activity = activity
+        self._status = status
 
     async def connect(self) -> Transport:
         """A fresh client connection of the session; starts the browser if needed. Raises `TelebrowserError`."""
@@ -85,6 +88,10 @@ class SessionBrowser:
     def activity(self) -> None:
         """A call begins or ends."""
         self._activity()
+
+    def status(self) -> dict[str, Any]:
+        """What is known of the session and its browser."""
+        return self._status(self.session)
 
     async def aclose(self) -> None:
         """The browser stays: it is the project's."""

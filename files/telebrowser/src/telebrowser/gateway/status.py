@@ -6,6 +6,7 @@ import datetime
 import os
 import time
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
 
 from .. import __version__
 
@@ -35,6 +36,27 @@ def document(browser: ProjectBrowser) -> dict[str, Any]:
         "view_url": browser.settings.view_url,
         "gateway": {"version": __version__, "uptime_seconds": int(time.monotonic() - browser.owner.started)},
     }
+
+
+TOLD_TO_AGENTS = ("project", "state", "reason", "started_at", "browser", "idle_minutes", "hold_until", "downloads", "warnings", "version", "view_url")
+
+
+def session_document(browser: ProjectBrowser, session: str) -> dict[str, Any]:
+    """What one session's agent is told: no other session's name, and no address that opens anything."""
+    whole = document(browser)
+    rows = whole["sessions"]
+    told = {name: whole[name] for name in TOLD_TO_AGENTS}
+    told["view_url"] = _plain_url(whole["view_url"])
+    own = next((row for row in rows if row["session"] == session), None)
+    return {**told, "session": session, "tabs": own["tabs"] if own else 0, "other_sessions": len(rows) - (own is not None)}
+
+
+def _plain_url(url: str | None) -> str | None:
+    """An address without what may be a credential in it: user, query and fragment."""
+    if not url:
+        return None
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def _iso(value: Any) -> str | None:

@@ -15,8 +15,9 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Any
 
-from .. import config
+from .. import __version__, config
 from ..cdp.transport import Transport, WebSocketTransport
 from ..errors import EXIT_CONFIG, EXIT_OK, ConfigError, ExitError, TelebrowserError
 from ..gateway.browser import BrowserLink
@@ -105,6 +106,20 @@ class StandaloneProvider:
                     ) from None
                 await asyncio.sleep(delay)
         raise AssertionError("unreachable")
+
+    def status(self) -> dict[str, Any]:
+        """What is known of the browser without asking it."""
+        up = self._link is not None and self._link.down is None
+        kind = "a private headless Chromium" if self._cdp_url is None else "a Chromium that runs elsewhere"
+        return {
+            "project": self.project,
+            "session": self.session,
+            "state": "up" if up else "stopped",
+            "browser": kind,
+            "idle_shutdown_ms": self._settings.idle_shutdown_ms if self._cdp_url is None else 0,
+            "downloads": {"directory": str(self.downloads_dir)},
+            "version": __version__,
+        }
 
     def activity(self) -> None:
         """A call begins or ends."""

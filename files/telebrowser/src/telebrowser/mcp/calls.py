@@ -14,11 +14,15 @@ from mcp.types import CallToolResult, ContentBlock, ImageContent, TextContent
 
 from ..cdp.connection import CdpError, ConnectionLost, SessionGone
 from ..errors import TelebrowserError
+from ..listing import listing
 from ..page import evaluate, keyboard, navigate, pointer, reading, screenshot, snapshot, tabs
 from ..page.deadline import Deadline
 from ..page.document import DocumentGone, ScriptFailed
 from ..page.engine import Engine
+from ..page.provider import BrowserProvider
 from ..page.tab import Tab
+from .access import Access
+from .resources import DEFAULT_LIMIT
 from .text import clean
 from .tools import BY_NAME, ToolDefinition
 from .validate import validated
@@ -36,12 +40,14 @@ class Calls:
         self._evaluate_on = evaluate_on
         self.running = 0
 
-    async def run(self, name: str, arguments: dict[str, Any] | None) -> CallToolResult:
-        """The result of one call; never raises but for cancellation."""
+    async def run(self, name: str, arguments: dict[str, Any] | None, access: Access | None = None) -> CallToolResult:
+        """The result of one call; never raises but for cancellation. ``access`` is how the caller reaches the session."""
         self._engine.provider.activity()
         began = time.monotonic()
         self.running += 1
         try:
+            if name in DATA:
+                return self._data(name, arguments, access)
             content = await self._run(name, arguments)
             return CallToolResult(content=content, is_error=False)
         except TelebrowserError as error:
@@ -50,6 +56,14 @@ class Calls:
         finally:
             self.running -= 1
             self._engine.provider.activity()
+
+    def _data(self, name: str, arguments: dict[str, Any] | None, access: Access | None) -> CallToolResult:
+        """A structured answer, which needs no browser."""
+        args = validated(BY_NAME[name], arguments)
+        provider = self._engine.provider
+        answer = listing(provider.downloads_dir, args.get("limit", DEFAULT_LIMIT)) if name == "browser_downloads" else _info(provider, access)
+        answer = json.loads(clean(json.dumps(answer)))
+        return CallToolResult(content=self._json(answer), structured_content=answer, is_error=False)
 
     async def _run(self, name: str, arguments: dict[str, Any] | None) -> Content:
         tool = BY_NAME.get(name)
@@ -128,6 +142,17 @@ class Calls:
                 "Navigate the tab to recover it, or work in another tab.",
             )
         return TelebrowserError("TIMEOUT", f"{tool.name} did not finish within {milliseconds} ms")
+
+
+DATA = frozenset({"browser_downloads", "browser_info"})
+
+
+def _info(provider: BrowserProvider, access: Access | None) -> dict[str, Any]:
+    told: dict[str, Any] = {"project": provider.project, "session": provider.session, "state": provider.status()["state"]}
+    if access is None:
+        return {**told, "cdp": {}, "note": "There are no endpoints: this browser belongs to the MCP server's own process."}
+    note = "Secret: whoever has these addresses has the project's logins. They show this session's tabs only."
+    return {**told, "cdp": {"ws": access.ws, "http": access.http}, "note": note}
 
 
 Handler = Callable[[Engine, Tab, dict[str, Any], Deadline], Awaitable[dict[str, Any]]]

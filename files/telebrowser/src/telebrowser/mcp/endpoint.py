@@ -13,15 +13,33 @@ import anyio
 import pydantic
 from mcp.server import Server
 from mcp.shared.message import SessionMessage
-from mcp.types import CallToolRequestParams, CallToolResult, JSONRPCMessage, ListToolsResult, PaginatedRequestParams, Tool, ToolAnnotations
+from mcp.types import (
+    CallToolRequestParams,
+    CallToolResult,
+    CompleteRequestParams,
+    CompleteResult,
+    GetPromptRequestParams,
+    GetPromptResult,
+    JSONRPCMessage,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Tool,
+    ToolAnnotations,
+)
 
 from .. import __version__
 from ..config import Settings
 from ..page.engine import Engine
 from ..page.provider import BrowserProvider
+from . import prompts, resources
+from .access import Access
 from .calls import Calls
 from .text import clean
-from .tools import TOOLS, ToolDefinition
+from .tools import OWN, TOOLS, ToolDefinition
 
 log = logging.getLogger("telebrowser.mcp")
 
@@ -31,7 +49,13 @@ Send = Callable[[str], Awaitable[None]]
 INSTRUCTIONS = (
     "A real Chromium with this project's logins; you see only your own tabs. "
     "Take browser_snapshot, act on its refs, and read each answer: it tells what the action really did. "
-    "Prefer browser_snapshot with scope over whole pages, and browser_wait_for over repeated snapshots."
+    "Prefer browser_snapshot with scope over whole pages, and browser_wait_for over repeated snapshots. "
+    f"Where a person is needed (sign-in, captcha, second factor), call browser_handoff. {resources.USAGE} says more."
+)
+OWN_INSTRUCTIONS = (
+    "telebrowser: this is a real Chromium with the project's logins; you see only your own session's tabs. Where a person is needed (sign-in, captcha, "
+    "second factor), call browser_handoff; browser_downloads lists what was downloaded; what browser_info gives is secret. "
+    f"Respect the limits of sites, and look before you repeat what may have taken effect. {resources.USAGE} says more."
 )
 
 _MESSAGE: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(JSONRPCMessage)
@@ -45,22 +69,45 @@ class Endpoint:
         self._calls = Calls(self.engine, evaluate_on=evaluate)
         self._tools = [wire_tool(tool) for tool in TOOLS if evaluate or tool.name != "browser_evaluate"]
 
-    def _server(self) -> Server[Any]:
+    def server(self, *, own: bool = False, access: Access | None = None) -> Server[Any]:
+        """A server of the SDK for one connection, or for several.
+
+        ``own``: without the tools that drive pages, for clients that have another server's. ``access``: how the client reaches the session.
+        """
+        tools = [tool for tool in self._tools if not own or tool.name in OWN]
+
+        async def list_tools(_ctx: Any, _params: Any) -> ListToolsResult:
+            return ListToolsResult(tools=tools)
+
+        async def call_tool(_ctx: Any, params: CallToolRequestParams) -> CallToolResult:
+            return await self._calls.run(params.name, params.arguments, access)
+
         return Server(
-            "telebrowser", version=__version__, title="telebrowser", instructions=INSTRUCTIONS, on_list_tools=self._list_tools, on_call_tool=self._call_tool
+            "telebrowser",
+            version=__version__,
+            title="telebrowser",
+            instructions=OWN_INSTRUCTIONS if own else INSTRUCTIONS,
+            on_list_tools=list_tools,
+            on_call_tool=call_tool,
+            on_list_resources=_list_resources,
+            on_list_resource_templates=_list_templates,
+            on_read_resource=self._read_resource,
+            on_list_prompts=_list_prompts,
+            on_get_prompt=_get_prompt,
+            on_completion=self._complete,
         )
 
-    async def _list_tools(self, _ctx: Any, _params: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=self._tools)
+    async def _read_resource(self, _ctx: Any, params: ReadResourceRequestParams) -> ReadResourceResult:
+        return resources.read(params.uri, self.engine.provider)
 
-    async def _call_tool(self, _ctx: Any, params: CallToolRequestParams) -> CallToolResult:
-        return await self._calls.run(params.name, params.arguments)
+    async def _complete(self, _ctx: Any, params: CompleteRequestParams) -> CompleteResult:
+        return prompts.complete(params, [tab.name for tab in self.engine.tabs.values()])
 
-    async def run(self, receive: Receive, send: Send) -> None:
-        """Serve one connection until ``receive`` gives None."""
+    async def run(self, receive: Receive, send: Send, *, own: bool = False, access: Access | None = None) -> None:
+        """Serve one connection until ``receive`` gives None; ``own`` and ``access`` as for `server`."""
         into_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         to_client, from_server = anyio.create_memory_object_stream[SessionMessage](0)
-        server = self._server()
+        server = self.server(own=own, access=access)
         async with anyio.create_task_group() as group:
 
             async def read() -> None:
@@ -119,9 +166,25 @@ def parse(text: str) -> SessionMessage | str:
     return json.dumps({"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message}})
 
 
+async def _list_resources(_ctx: Any, _params: Any) -> ListResourcesResult:
+    return ListResourcesResult(resources=resources.RESOURCES)
+
+
+async def _list_templates(_ctx: Any, _params: Any) -> ListResourceTemplatesResult:
+    return ListResourceTemplatesResult(resource_templates=resources.TEMPLATES)
+
+
+async def _list_prompts(_ctx: Any, _params: Any) -> ListPromptsResult:
+    return ListPromptsResult(prompts=prompts.PROMPTS)
+
+
+async def _get_prompt(_ctx: Any, params: GetPromptRequestParams) -> GetPromptResult:
+    return prompts.get(params.name, params.arguments)
+
+
 def wire_tool(tool: ToolDefinition) -> Tool:
     """A definition as the protocol carries it."""
     annotations = ToolAnnotations(
         read_only_hint=tool.read_only, destructive_hint=tool.destructive, idempotent_hint=tool.idempotent, open_world_hint=tool.open_world
     )
-    return Tool(name=tool.name, title=tool.title, description=tool.description, input_schema=tool.schema(), annotations=annotations)
+    return Tool(name=tool.name, title=tool.title, description=tool.description, input_schema=tool.schema(), output_schema=tool.output, annotations=annotations)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class ToolDefinition(NamedTuple):
-    """One tool; ``properties`` are JSON schemas, ``required`` their mandatory names."""
+    """One tool; ``properties`` are JSON schemas, ``required`` their mandatory names; ``output`` is the schema of a structured answer."""
 
     name: str
     title: str
@@ -18,6 +18,7 @@ class ToolDefinition(NamedTuple):
     idempotent: bool = False
     open_world: bool = True
     default_ms: int | None = None
+    output: dict[str, Any] | None = None
 
     def schema(self) -> dict[str, Any]:
         """The input schema; unknown arguments are refused."""
@@ -27,6 +28,8 @@ class ToolDefinition(NamedTuple):
         return schema
 
 
+STRING = {"type": "string"}
+INTEGER = {"type": "integer"}
 TAB = {"type": "string", "description": "Tab, from browser_tabs; default: the current one"}
 TIMEOUT = {"type": "integer", "minimum": 1, "description": "Deadline of this call in ms"}
 REF = {"type": "string", "description": "Ref from browser_snapshot, such as e12"}
@@ -35,6 +38,13 @@ SELECTOR = {"type": "string", "description": "CSS selector, instead of ref"}
 
 def _common(**properties: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {**properties, "tab": TAB, "timeout_ms": TIMEOUT}
+
+
+def _object(required: bool = True, **properties: dict[str, Any]) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    if required:
+        schema["required"] = list(properties)
+    return schema
 
 
 def _text(description: str) -> dict[str, Any]:
@@ -193,6 +203,35 @@ TOOLS: tuple[ToolDefinition, ...] = (
         ("expression",),
         destructive=True,
     ),
+    ToolDefinition(
+        "browser_downloads",
+        "Downloaded files",
+        "List the newest files of the project's downloads folder, which lies on the browser's machine. Starts no browser.",
+        {"limit": _number("Default 50", 1, 200), "timeout_ms": TIMEOUT},
+        read_only=True,
+        idempotent=True,
+        open_world=False,
+        output=_object(
+            directory=STRING,
+            files={"type": "array", "items": _object(name=STRING, size=INTEGER, modified=STRING)},
+            total=INTEGER,
+            truncated={"type": "boolean"},
+        ),
+    ),
+    ToolDefinition(
+        "browser_info",
+        "CDP endpoints",
+        "Project, session and the CDP addresses of this session, for scripts such as Puppeteer. The addresses are SECRET: they open the project's "
+        "logins. Never log, commit, show or copy them into files or pages. Starts no browser.",
+        {"timeout_ms": TIMEOUT},
+        read_only=True,
+        idempotent=True,
+        open_world=False,
+        output=_object(project=STRING, session=STRING, state=STRING, cdp=_object(False, ws=STRING, http=STRING), note=STRING),
+    ),
 )
+
+OWN = frozenset({"browser_handoff", "browser_handoff_status", "browser_downloads", "browser_info"})
+"""The tools that are served beside those of another server, whose own tools drive the pages."""
 
 BY_NAME = {tool.name: tool for tool in TOOLS}

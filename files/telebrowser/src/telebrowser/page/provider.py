@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..cdp.transport import Transport
 
@@ -25,6 +25,9 @@ class BrowserProvider(Protocol):
 
     def activity(self) -> None:
         """A call begins or ends: whoever stops idle browsers counts from now."""
+
+    def status(self) -> dict[str, Any]:
+        """What is known of the session and its browser without asking: ``state`` and more, no secrets."""
 
     async def aclose(self) -> None:
         """Let go of the browser; in standalone mode, stop it."""
