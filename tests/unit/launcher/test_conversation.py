@@ -8,18 +8,16 @@ from typing import Any
 import pytest
 
 from telebrowser.launcher.conversation import (
-    CONNECTION_CLOSED,
     DOWN,
     FIRST_PATIENCE,
-    INVALID_REQUEST,
     OPEN,
-    PARSE_ERROR,
     RECONNECT_PATIENCE,
     REPLAY_ID,
     REPLAYING,
     Conversation,
 )
 from telebrowser.launcher.lines import TooLong
+from telebrowser.launcher.messages import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR
 
 HELLO = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
 READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}

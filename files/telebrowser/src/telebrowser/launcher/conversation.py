@@ -12,11 +12,8 @@ import json
 from collections import deque
 from typing import Any, NamedTuple
 
-from .lines import TooLong, request_id
-
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
-CONNECTION_CLOSED = -32000
+from .lines import TooLong
+from .messages import CONNECTION_CLOSED, Fault, describe, error_line, key, one_line, parse, read
 
 FIRST_PATIENCE = 2.0
 """Seconds that a request waits for a gateway that was not there before."""
@@ -74,22 +71,15 @@ class Conversation:
 
     def client_line(self, line: bytes | TooLong, now: float) -> None:
         """One line of the client, without its end."""
-        if isinstance(line, TooLong):
-            self._fail(request_id(line), INVALID_REQUEST, f"The message has {line.length} bytes; the limit is 100 MiB. Send it in smaller parts.")
+        message = read(line)
+        if message is None:
             return
-        line = line.strip()
-        if not line:
+        if isinstance(message, Fault):
+            self.to_client.append(error_line(*message))
             return
-        try:
-            message = _parse(line)
-        except (ValueError, RecursionError) as error:
-            self._fail(b"null", PARSE_ERROR, f"Parse error: {_one_line(error)}")
-            return
-        if not isinstance(message, dict):
-            self._fail(b"null", INVALID_REQUEST, "Invalid request: each line holds one JSON-RPC message, an object.")
-            return
-        method = message.get("method")
-        if not isinstance(method, str):
+        assert isinstance(line, bytes)
+        line, method = line.strip(), message.get("method")
+        if method is None:
             self._client_answer(message, line)
         elif "id" in message:
             self._client_request(message, method, line, now)
@@ -98,13 +88,10 @@ class Conversation:
 
     def _client_request(self, message: dict[str, Any], method: str, line: bytes, now: float) -> None:
         number = message["id"]
-        if isinstance(number, bool) or not isinstance(number, (str, int, float)):
-            self._fail(b"null", INVALID_REQUEST, "Invalid request: the id must be a string or a number.")
-            return
         patience = now + FIRST_PATIENCE
         if self._lost_at is not None:
             patience = max(patience, self._lost_at + RECONNECT_PATIENCE)
-        request = Request(number, method, _describe(message, method), line, patience)
+        request = Request(number, method, describe(message, method), line, patience)
         if method == "initialize":
             self._initialize, self._shaken, self._initialized = request, False, None
         if self.phase == OPEN:
@@ -123,10 +110,7 @@ class Conversation:
             self._waiting = deque(request for request in self._waiting if request.id != cancelled)
 
     def _client_answer(self, message: dict[str, Any], line: bytes) -> None:
-        if "id" not in message or not ("result" in message or "error" in message):
-            self._fail(b"null", INVALID_REQUEST, "Invalid request: a message needs a method, or an id with a result or an error.")
-            return
-        number = _key(message["id"])
+        number = key(message["id"])
         if number in self._asked:
             self._asked.discard(number)
             self.to_engine.append(line)
@@ -136,7 +120,7 @@ class Conversation:
     def engine_message(self, data: bytes) -> None:
         """One message of the engine, the JSON of one text frame."""
         try:
-            message = _parse(data)
+            message = parse(data)
         except (ValueError, RecursionError):
             message = None
         if not isinstance(message, dict):
@@ -144,12 +128,12 @@ class Conversation:
             return
         if "method" in message:
             if "id" in message:
-                self._asked.add(_key(message["id"]))
+                self._asked.add(key(message["id"]))
         elif self.phase == REPLAYING and message.get("id") == REPLAY_ID:
             self._replayed(message)
             return
         else:
-            request = self._running.pop(_key(message.get("id")), None)
+            request = self._running.pop(key(message.get("id")), None)
             if request is not None and request.method == "initialize":
                 self._shaken = "result" in message
         if "jsonrpc" not in message:
@@ -162,7 +146,7 @@ class Conversation:
         if "result" not in message:
             error = message.get("error")
             text = error.get("message") if isinstance(error, dict) else None
-            self.broken = f"it refused to resume: {_one_line(text or 'no reason given')}"
+            self.broken = f"it refused to resume: {one_line(text or 'no reason given')}"
             return
         if self._initialized is not None:
             self.to_engine.append(self._initialized)
@@ -238,32 +222,4 @@ class Conversation:
     def _answer(self, request: Request, text: str) -> None:
         if request is self._initialize or request.method == "initialize":
             self._initialize = None
-        self._fail(json.dumps(request.id).encode(), CONNECTION_CLOSED, text)
-
-    def _fail(self, number: bytes, code: int, text: str) -> None:
-        self.to_client.append(b'{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}' % (number, code, json.dumps(text).encode()))
-
-
-def _parse(data: bytes) -> Any:
-    """Strict JSON in UTF-8; raises `ValueError` for anything else, NaN and Infinity included."""
-    return json.loads(data.decode("utf-8"), parse_constant=_refuse)
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")
-
-
-def _describe(message: dict[str, Any], method: str) -> str:
-    """The request for people: its method, and the tool that it calls."""
-    params = message.get("params")
-    name = params.get("name") if isinstance(params, dict) else None
-    return f"{method} {name[:64]}" if isinstance(name, str) else method[:64]
-
-
-def _key(number: Any) -> Any:
-    """An id as a dictionary key; what cannot be one is no id."""
-    return number if isinstance(number, (str, int, float)) else None
-
-
-def _one_line(value: object) -> str:
-    return " ".join(str(value).split())[:300]
+        self.to_client.append(error_line(json.dumps(request.id).encode(), CONNECTION_CLOSED, text))
