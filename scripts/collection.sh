@@ -4,10 +4,12 @@
 # up to date, file by file, so that a run that uses it goes on.
 . "$(dirname "$0")/common.sh"
 
-parts=(galaxy.yml README.md LICENSE CHANGELOG.rst changelogs docs examples files meta playbooks plugins roles
+parts=(galaxy.yml README.md LICENSE LICENSES CHANGELOG.rst changelogs docs examples files meta playbooks plugins roles
     tests/config.yml tests/integration tests/sanity tests/unit/plugins)
 copy=build/ansible_collections/telebrowser/telebrowser
 mkdir -p "$copy"
+# ansible-test lists the files by git, and for the repository around it all that lies in build is ignored.
+[ -d "$copy/.git" ] || git -c init.defaultBranch=main init -q "$copy"
 exec 9>build/.collection.lock
 flock 9
 
@@ -17,8 +19,8 @@ trap 'rm -f "$wanted"' EXIT
 git ls-files -z --cached --others --exclude-standard -- "${parts[@]}" | while IFS= read -r -d "" file; do
     [ ! -e "$file" ] || printf '%s\n' "$file"
 done | sort >"$wanted"
-xargs -r -d '\n' cp -u --preserve=mode,timestamps,links --parents -t "$copy" <"$wanted"
-(cd "$copy" && find . -path ./tests/output -prune -o -type f -name '*.pyc' -prune -o \( -type f -o -type l \) -print | sed 's|^\./||' | sort) |
+xargs -r -d '\n' cp -u --preserve=mode,timestamps --parents -t "$copy" <"$wanted"
+(cd "$copy" && find . \( -path ./tests/output -o -path ./.git \) -prune -o -type f -name '*.pyc' -prune -o \( -type f -o -type l \) -print | sed 's|^\./||' | sort) |
     comm -13 "$wanted" - | (cd "$copy" && xargs -r -d '\n' rm -f)
-find "$copy" -depth -type d -empty -delete
+find "$copy" -path "$copy/.git" -prune -o -type d -empty -exec rmdir -p --ignore-fail-on-non-empty {} + 2>/dev/null || true
 printf '%s\n' "$PWD/build"
