@@ -10,10 +10,16 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .lines import TooLong
 from .messages import CONNECTION_CLOSED, Fault, describe, error_line, key, one_line, parse, read
+from .transfer import Desk
+from .transfer_calls import FileCalls
+
+if TYPE_CHECKING:
+    from .transfer import Job
+    from .transfer_thread import Outcome
 
 FIRST_PATIENCE = 2.0
 """Seconds that a request waits for a gateway that was not there before."""
@@ -30,19 +36,23 @@ OPEN = "open"
 
 
 class Request(NamedTuple):
-    """A request of the client that has no answer yet; ``deadline`` (monotonic seconds) counts while it waits for a link."""
+    """A request of the client that has no answer yet; ``deadline`` (monotonic seconds) counts while it waits for a link.
+
+    ``targets`` is None until its files have been looked at; then it holds where the file of its answer goes.
+    """
 
     id: Any
     method: str
     what: str
     line: bytes
     deadline: float
+    targets: list[Any] | None = None
 
 
 class Conversation:
-    """See the module. Times are monotonic seconds, given by the caller."""
+    """See the module. Times are monotonic seconds, given by the caller. ``desk`` knows which calls have files."""
 
-    def __init__(self) -> None:
+    def __init__(self, desk: Desk | None = None) -> None:
         self.to_client: deque[bytes] = deque()
         self.to_engine: deque[bytes] = deque()
         self.phase = DOWN
@@ -56,21 +66,29 @@ class Conversation:
         self._shaken = False
         self._initialized: bytes | None = None
         self._lost_at: float | None = None
+        self._now = 0.0
+        self._files = FileCalls(desk or Desk(None), self._resume, self.to_client.append)
+        self.jobs = self._files.jobs
+        """What the shell has to run; the outcomes come back by `job_done`."""
 
     @property
     def idle(self) -> bool:
         """No request of the client waits for an answer."""
-        return not self._running and not self._waiting
+        return not self._running and not self._waiting and self._files.idle
 
     @property
     def deadline(self) -> float | None:
         """When `tick` has something to do next."""
-        return min((request.deadline for request in self._waiting), default=None)
+        due = [request.deadline for request in self._waiting]
+        if self._files.deadline is not None:
+            due.append(self._files.deadline)
+        return min(due, default=None)
 
     # From the client
 
     def client_line(self, line: bytes | TooLong, now: float) -> None:
         """One line of the client, without its end."""
+        self._now = now
         message = read(line)
         if message is None:
             return
@@ -94,6 +112,7 @@ class Conversation:
         request = Request(number, method, describe(message, method), line, patience)
         if method == "initialize":
             self._initialize, self._shaken, self._initialized = request, False, None
+            self._files.initialize(message)
         if self.phase == OPEN:
             self._send(request)
         else:
@@ -102,14 +121,20 @@ class Conversation:
     def _client_notification(self, message: dict[str, Any], method: str, line: bytes) -> None:
         if method == "notifications/initialized":
             self._initialized = line
+        elif method == "notifications/roots/list_changed":
+            self._files.roots_changed()
+        params = message.get("params")
+        cancelled = params.get("requestId") if method == "notifications/cancelled" and isinstance(params, dict) else None
+        if cancelled is not None and self._files.cancel(key(cancelled)):
+            return
         if self.phase == OPEN:
             self.to_engine.append(line)
-        elif method == "notifications/cancelled":
-            params = message.get("params")
-            cancelled = params.get("requestId") if isinstance(params, dict) else None
+        elif cancelled is not None:
             self._waiting = deque(request for request in self._waiting if request.id != cancelled)
 
     def _client_answer(self, message: dict[str, Any], line: bytes) -> None:
+        if self._files.roots_answer(message):
+            return
         number = key(message["id"])
         if number in self._asked:
             self._asked.discard(number)
@@ -136,6 +161,8 @@ class Conversation:
             request = self._running.pop(key(message.get("id")), None)
             if request is not None and request.method == "initialize":
                 self._shaken = "result" in message
+            if request is not None and request.targets and self._files.answered(request, message, request.targets):
+                return
         if "jsonrpc" not in message:
             data = json.dumps({"jsonrpc": "2.0", "id": None, **message}).encode()
         elif b"\n" in data:
@@ -200,6 +227,8 @@ class Conversation:
 
     def tick(self, now: float) -> None:
         """Answer the requests that have waited long enough."""
+        self._now = now
+        self._files.tick(now)
         kept: deque[Request] = deque()
         for request in self._waiting:
             if request.deadline > now:
@@ -214,7 +243,22 @@ class Conversation:
         for request in waiting:
             self._send(request)
 
+    def job_done(self, job: Job, outcome: Outcome, now: float) -> None:
+        """One of `jobs` has ended."""
+        self._now = now
+        self._files.done(job, outcome)
+
+    def _resume(self, request: Request, line: bytes, targets: list[Any]) -> None:
+        """The files of a call are where the engine finds them."""
+        ready = request._replace(line=line, targets=targets, deadline=self._now + RECONNECT_PATIENCE)
+        if self.phase == OPEN:
+            self._send(ready)
+        else:
+            self._waiting.append(ready)
+
     def _send(self, request: Request) -> None:
+        if request.method == "tools/call" and request.targets is None and self._files.take(request, request.line, self._now):
+            return
         # Only a request that may be sent again needs its text.
         self._running[request.id] = request if request.method in REPEATABLE else request._replace(line=b"")
         self.to_engine.append(request.line)

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING
 from websockets.client import ClientProtocol
 from websockets.exceptions import InvalidStatus
 from websockets.frames import Frame, Opcode
+from websockets.http11 import Response
 from websockets.protocol import OPEN
 from websockets.uri import WebSocketURI
 
 from .address import Address, forbidden_text, unreachable_text
+from .transfer import HEADER as FILES_HEADER
 
 if TYPE_CHECKING:
     from ssl import MemoryBIO, SSLObject
@@ -55,6 +57,8 @@ class Link:
         self.address = address
         self.messages: deque[bytes] = deque()
         self.open = False
+        self.files: str | None = None
+        """What the gateway says of files in its answer to the upgrade (`transfer.HEADER`)."""
         self.deadline: float | None = now + CONNECT_SECONDS
         uri = WebSocketURI(address.secure, address.host, address.port, address.path(path), "")
         self._protocol = ClientProtocol(uri, max_size=None)
@@ -206,6 +210,8 @@ class Link:
             if isinstance(event, Frame):
                 self._frame(event)
             elif self._protocol.handshake_exc is None:
+                if isinstance(event, Response):
+                    self.files = event.headers.get(FILES_HEADER)
                 self.open = True
         if self._protocol.handshake_exc is not None:
             raise self._refused(self._protocol.handshake_exc)

@@ -21,6 +21,8 @@ from .conversation import DOWN, OPEN, Conversation
 from .lines import LineSplitter
 from .link import Link, LinkError
 from .stdio import READ_BYTES, Output, Parent, Signals, fill_closed
+from .transfer import Desk, read_offer
+from .transfer_thread import Workers
 
 MAX_LINE_BYTES = 100 << 20
 DRAIN_SECONDS = 2.0
@@ -46,12 +48,14 @@ class Pump:
         self._find = find
         self._path = f"s/{session}/mcp"
         self._clock = clock
-        self._conversation = Conversation()
+        self._desk = Desk(find)
+        self._conversation = Conversation(self._desk)
         self._lines = LineSplitter(MAX_LINE_BYTES)
         fill_closed()
         self._output = Output(STDOUT)
         self._parent = Parent()
         self._signals = Signals()
+        self._workers = Workers()
         self._link: Link | None = None
         self._retry_at: float | None = clock()
         self._backoff = FIRST_BACKOFF
@@ -74,6 +78,7 @@ class Pump:
         finally:
             if self._link is not None:
                 self._link.close()
+            self._workers.stop()
             self._output.close()
         return EXIT_INTERRUPTED if self._signals.received == signal.SIGINT else EXIT_OK
 
@@ -109,6 +114,9 @@ class Pump:
         if ready.pop(STDIN, 0):
             self._read(now)
         ready.pop(self._signals.descriptor, 0)
+        if ready.pop(self._workers.descriptor, 0):
+            for job, outcome in self._workers.finished():
+                self._conversation.job_done(job, outcome, now)
         self._orphaned = self._parent.gone if self._parent.descriptor is None else bool(ready.pop(self._parent.descriptor, 0))
         for events in ready.values():
             self._serve_link(events, now)
@@ -121,7 +129,7 @@ class Pump:
 
     def _watch(self) -> None:
         """Tell `poll` what to wait for now."""
-        wanted = {self._signals.descriptor: select.POLLIN, STDOUT: select.POLLOUT if self._output.waiting else 0}
+        wanted = {self._signals.descriptor: select.POLLIN, self._workers.descriptor: select.POLLIN, STDOUT: select.POLLOUT if self._output.waiting else 0}
         if self._parent.descriptor is not None:
             wanted[self._parent.descriptor] = select.POLLIN
         if self._stdin_open and not (self._link is not None and self._link.full):
@@ -183,6 +191,8 @@ class Pump:
     def _move(self, now: float) -> None:
         """Carry what the conversation wants to say, both ways."""
         self._guarded(lambda link: self._exchange(link, now), now)
+        while self._conversation.jobs:
+            self._workers.start(self._conversation.jobs.popleft())
         while self._conversation.to_client:
             self._output.write_line(self._conversation.to_client.popleft())
         self._output.flush()
@@ -192,6 +202,7 @@ class Pump:
             return
         if self._conversation.phase == DOWN:
             self._opened_at = now
+            self._desk.offered(read_offer(link.files))
             self._conversation.link_opened()
         while link.messages:
             self._conversation.engine_message(link.messages.popleft())
