@@ -26,7 +26,7 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 class Setting(NamedTuple):
     """One setting.
 
-    ``kind`` is ``int``, ``bool``, ``str``, ``path``, ``list`` or ``choice``. ``low`` and ``high`` bound
+    ``kind`` is ``int``, ``bool``, ``str``, ``path``, ``list``, ``command`` or ``choice``. ``low`` and ``high`` bound
     an ``int``; ``choices`` bounds a ``choice``. ``parts`` names the programs that read it. ``alias`` is an
     older variable that is accepted too.
     """
@@ -84,6 +84,26 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TELEBROWSER_VIEW_URL", "str", None, "Address of the view for people, named in answers.", (GATEWAY,)),
     Setting("TELEBROWSER_TRUSTED_PROXIES", "list", (), "Addresses or networks, by commas, whose X-Forwarded-* headers are believed.", (GATEWAY,)),
     Setting("TELEBROWSER_HOSTS", "list", (), "Host names, by commas, that the gateway answers to besides addresses, localhost and its machine's.", (GATEWAY,)),
+    Setting(
+        "TELEBROWSER_HANDOFF_MINUTES", "int", 30, "Minutes for which a handoff waits for a person, unless the agent waits longer.", (GATEWAY,), 1, 1440
+    ),
+    Setting(
+        "TELEBROWSER_HANDOFF_GUARD", "bool", True, "Refuse what an agent's tools would do in a tab while a person is asked to that tab; they may read.", (GATEWAY,)
+    ),
+    Setting(
+        "TELEBROWSER_NOTIFY_URLS_FILE",
+        "path",
+        None,
+        "File with the addresses of notification services, one Apprise URL a line; they are secrets, so only its owner may read it.",
+        (GATEWAY,),
+    ),
+    Setting(
+        "TELEBROWSER_NOTIFY_COMMAND",
+        "command",
+        (),
+        "Program with its arguments that is run when a handoff is asked for and when it ends, with a JSON object on its standard input.",
+        (GATEWAY,),
+    ),
     Setting("TELEBROWSER_EVALUATE", "bool", True, "Offer browser_evaluate through the gateway.", (GATEWAY,)),
     Setting("TELEBROWSER_BLOCK_PRIVATE", "bool", False, "Block private address ranges for tools used through the gateway.", (GATEWAY,)),
     Setting("TELEBROWSER_BROWSER_USER", "str", None, "Unprivileged user as whom browsers run when the supervisor is root.", (SUPERVISOR,)),
@@ -166,9 +186,20 @@ def parse(setting: Setting, text: str, source: str) -> Any:
         return text.strip().lower()
     if setting.kind == "list":
         return tuple(part.strip() for part in text.split(",") if part.strip())
+    if setting.kind == "command":
+        return _parse_command(text, source)
     if setting.kind == "path":
         return os.path.expanduser(text)
     return text
+
+
+def _parse_command(text: str, source: str) -> tuple[str, ...]:
+    import shlex
+
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise ConfigError(f"{source} must be a program and its arguments, quoted as for a shell: {error}") from None
 
 
 def _parse_int(setting: Setting, text: str, source: str) -> int:
@@ -228,13 +259,17 @@ def from_command_line(arguments: Sequence[str], *parts: str, environ: Mapping[st
 def to_environ(settings: Settings, *parts: str) -> dict[str, str]:
     """The variables from which a program of ``parts`` reads these very values; an unset one is empty, which counts as unset."""
     return {
-        setting.name: _text(getattr(settings, setting.field)) for setting in SETTINGS if set(parts) & set(setting.parts) and setting.field in settings.as_dict()
+        setting.name: _text(setting, getattr(settings, setting.field)) for setting in SETTINGS if set(parts) & set(setting.parts) and setting.field in settings.as_dict()
     }
 
 
-def _text(value: Any) -> str:
+def _text(setting: Setting, value: Any) -> str:
     if value is None:
         return ""
+    if setting.kind == "command":
+        import shlex
+
+        return shlex.join(value)
     if isinstance(value, bool):
         return "1" if value else "0"
     return ",".join(value) if isinstance(value, tuple) else str(value)

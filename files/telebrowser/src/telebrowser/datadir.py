@@ -40,6 +40,7 @@ class DataDir:
         self.raise_file = self.run / "raise"
         self.sessions = self.run / "sessions"
         self.audit = self.root / "audit"
+        self.handoffs = self.root / "handoffs"
         self.socket = self.run / "supervisor.sock"
 
     def project(self, name: str) -> Path:

@@ -41,6 +41,11 @@ CODES: dict[str, Code] = {
     "BROWSER_UNAVAILABLE": Code("No browser can be had.", "See `telebrowser status` and `telebrowser doctor`.", 503),
     "TAB_CLOSED": Code("The tab is closed.", "List the tabs with browser_tabs and select one.", 410),
     "EVAL_DISABLED": Code("Evaluating scripts is turned off.", "Use the other tools, or ask the operator to turn it on.", 403),
+    "HANDOFF_OPEN": Code(
+        "A person is asked to this tab, or is at the screen; the step is theirs.",
+        "Wait with browser_handoff_status; meanwhile read the page, or work in another tab.",
+        409,
+    ),
     "HANDOFF_TIMEOUT": Code("No person answered in time.", "Ask again, or go on without the step.", 504),
     "FORBIDDEN": Code("The token, the Origin or the Host is not accepted.", "Check the project, the secret and the address.", 403),
     "NOT_FOUND": Code("There is nothing at this path.", "See the list of paths in docs/OPERATIONS.md.", 404),

@@ -252,6 +252,30 @@ class BrowserLink(Tabs):
         # A tab may come when its session's last connection has gone already.
         self._agent(session).count_down()
 
+    async def keep_session(self, session: str) -> Callable[[], None]:
+        """Keep a session and its tabs without a connection until the function that is returned is called; it has a tab by then.
+
+        Raises `TelebrowserError` BROWSER_UNAVAILABLE.
+        """
+        if self.down is not None:
+            raise TelebrowserError("BROWSER_UNAVAILABLE", f"The browser has ended: {self.down}")
+        agent = self._agent(session)
+        agent.hold()
+
+        def release() -> None:
+            if self.down is None:
+                agent.let_go()
+
+        try:
+            async with agent.starting:
+                await self._first_tab(agent)
+        except BaseException as error:
+            release()
+            if isinstance(error, (wire.ProtocolError, TimeoutError)):
+                raise TelebrowserError("BROWSER_UNAVAILABLE", f"The browser did not give a tab: {error}") from None
+            raise
+        return release
+
     async def _first_tab(self, agent: AgentSession) -> None:
         if self.targets.owned(agent.name):
             return

@@ -11,6 +11,7 @@ from ..config import Settings
 from ..datadir import DataDir
 from ..project import is_valid
 from .audit import Audit
+from .handoff.service import Handoffs
 from .lifecycle import ProjectBrowser
 from .supervisor_client import Event, SupervisorClient, close_all
 
@@ -26,6 +27,7 @@ class Browsers:
         self.supervisor = SupervisorClient(data.socket, self._on_event, self._on_lost)
         self.started = time.monotonic()
         self.warnings: list[str] = []
+        self.handoffs = Handoffs(data, settings, audit, self)
         self._data = data
         self._settings = settings
         self._audit = audit
@@ -34,7 +36,8 @@ class Browsers:
         self._stops: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
-        """Connect to the supervisor and watch for idle browsers."""
+        """Connect to the supervisor and watch for idle browsers. Raises `ConfigError`."""
+        self.handoffs.start()
         self.supervisor.start()
         self._watch = asyncio.get_running_loop().create_task(self._stop_idle())
 
@@ -44,6 +47,7 @@ class Browsers:
             self._watch.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._watch
+        await self.handoffs.stop()
         for browser in self._projects.values():
             await browser.shut_down()
         await self.supervisor.stop()

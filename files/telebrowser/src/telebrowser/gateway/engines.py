@@ -79,6 +79,11 @@ class Engines:
         finally:
             self._ended(session)
 
+    def handoffs_changed(self, session: str) -> None:
+        """A handoff of the session has begun or ended, or goes on in another tab."""
+        if (entry := self._entries.get(session)) is not None:
+            entry.endpoint.engine.handoffs_changed()
+
     @property
     def busy(self) -> bool:
         """Whether a tool call is under way."""

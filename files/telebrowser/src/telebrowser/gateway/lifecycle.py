@@ -20,6 +20,7 @@ from ..errors import TelebrowserError
 from .audit import Audit
 from .browser import BrowserLink
 from .engines import Engines
+from .handoff.agents import SessionHandoffs
 from .session import SessionBrowser
 from .status import document, session_document
 from .supervisor_client import Event, SupervisorClient, close_all
@@ -89,6 +90,7 @@ class ProjectBrowser:
             output_dir=self.downloads_dir,
             downloads_dir=self.downloads_dir,
             uploads_dir=self.uploads_dir,
+            handoffs=SessionHandoffs(self.owner.handoffs, self.project, session),
         )
 
     async def connect(self, session: str) -> Transport:
@@ -192,7 +194,8 @@ class ProjectBrowser:
         """Whether it runs and has not been used for longer than it is kept."""
         limit = self.settings.idle_minutes * 60
         held = self.hold_until is not None and self.hold_until > time.time()
-        return bool(limit) and self.state == UP and not held and not self.engines.busy and self.idle_seconds() >= limit
+        wanted = held or self.engines.busy or self.owner.handoffs.busy(self.project)
+        return bool(limit) and self.state == UP and not wanted and self.idle_seconds() >= limit
 
     async def stop_idle(self) -> None:
         """Stop because nobody uses it."""
@@ -218,6 +221,14 @@ class ProjectBrowser:
         with contextlib.suppress(FileNotFoundError):
             self._data.want_file(self.project).unlink()
         self._supervisor.send({"cmd": "look"})
+
+    def _agent_selected(self) -> None:
+        """An agent brought a tab to the front: the window follows, but never over one in which a person works."""
+        if self.owner.handoffs.lets_raise(self.project):
+            self._raise()
+
+    def _page_closed(self, target: str, opener: str | None) -> None:
+        self.owner.handoffs.page_gone(self.project, target, opener)
 
     def _raise(self) -> None:
         try:
@@ -263,7 +274,7 @@ class ProjectBrowser:
                 return
             await self._let_go()
             transport = await PipeTransport(sockets[0], sockets[1], takeover=True).open()
-            hooks = Hooks(changed=self._save_soon, raised=self._raise, down=self._on_link_down, audit=self._on_audit)
+            hooks = Hooks(changed=self._save_soon, raised=self._agent_selected, down=self._on_link_down, closed=self._page_closed, audit=self._on_audit)
             link = BrowserLink(
                 transport,
                 project=self.project,
@@ -295,6 +306,7 @@ class ProjectBrowser:
             self._save_soon()
             self._audit.write(self.project, "up" if saved is None else "taken over", pid=event.get("pid"))
             _resolve(self._waiters, link)
+            self.owner.handoffs.browser_up(self, link)
 
     def _saved(self, event: Event) -> dict[str, Any] | None:
         """What the previous gateway knew of this very browser."""
@@ -308,6 +320,7 @@ class ProjectBrowser:
         with contextlib.suppress(OSError):
             (self._data.sessions / f"{self.project}.json").unlink()
         self._audit.write(self.project, "down", why=why)
+        self.owner.handoffs.browser_down(self.project, why)
         crashed = why == "crashed"
         self.state = STARTING if crashed else STOPPED
         self.reason = message or None
@@ -321,6 +334,7 @@ class ProjectBrowser:
         self._drop_link()
         self.state, self.reason = FAILED, " ".join(message.split())
         self._audit.write(self.project, "failed", code=code)
+        self.owner.handoffs.browser_down(self.project, code)
         _resolve(self._downs, None)
         known = code if code in ("BROWSER_UNAVAILABLE", "BROWSER_CRASHED", "DISK_FULL", "INTERNAL") else "BROWSER_UNAVAILABLE"
         hint = "Start it with `telebrowser start` once the cause is gone." if known == "BROWSER_CRASHED" else None
@@ -335,6 +349,7 @@ class ProjectBrowser:
         self._drop_link()
         if had:
             self.state, self.reason = STOPPED, "the supervisor ended"
+            self.owner.handoffs.browser_down(self.project, self.reason)
         _resolve(self._downs, None)
         for future in (*self._wiped, *self._raised):
             if not future.done():

@@ -37,6 +37,17 @@ class _Gateway(Collector):
         messages.add_metric(["from_browser"], sum(link.received for link in links))
         messages.add_metric(["to_browser"], sum(link.sent for link in links))
         yield messages
+        handoffs = self._browsers.handoffs
+        waiting = sum(handoff.is_open for handoff in handoffs.everything())
+        yield GaugeMetricFamily("telebrowser_handoffs_open", "Handoffs that wait for a person.", value=waiting)
+        ended = CounterMetricFamily("telebrowser_handoffs_ended", "Handoffs that have ended, by how.", labels=["state"])
+        for state, number in handoffs.ended.items():
+            ended.add_metric([state], number)
+        yield ended
+        notices = CounterMetricFamily("telebrowser_notices", "Notifications, by what became of them.", labels=["outcome"])
+        for outcome, number in handoffs.notices.counts.items():
+            notices.add_metric([outcome], number)
+        yield notices
         connected = int(self._browsers.supervisor.connected.is_set())
         yield GaugeMetricFamily("telebrowser_supervisor_connected", "1 while the supervisor is connected.", value=connected)
         answers = CounterMetricFamily("telebrowser_http_answers", "HTTP answers by status.", labels=["status"])

@@ -20,6 +20,7 @@ from ..mcp.access import Access
 from . import discovery, files
 from .browser import BrowserLink
 from .discovery import Place
+from .handoff import http as handoffs
 from .lifecycle import ProjectBrowser
 from .relay import serve_cdp, serve_mcp
 from .state import GATEWAY, Gateway
@@ -237,6 +238,10 @@ ROUTES: dict[tuple[str, ...], Route] = {
     ("focus",): Route(POST, _focus),
     ("hold",): Route(POST, _hold),
     ("wipe",): Route(POST, _wipe),
+    ("handoff",): Route(POST, handoffs.ask, project=False, scoped=True),
+    ("handoffs",): Route(GET, handoffs.listing),
+    ("handoffs", "*"): Route(GET | POST, handoffs.one),
+    ("open",): Route(POST, handoffs.open_view),
     ("json",): Route(GET, _list, scoped=True),
     ("json", "list"): Route(GET, _list, scoped=True),
     ("json", "version"): Route(GET, _version, scoped=True),

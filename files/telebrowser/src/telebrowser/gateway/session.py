@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..cdp.transport import Transport
+from ..page.provider import HandoffPort
 from .client import Client
 
 
@@ -71,12 +72,14 @@ class SessionBrowser:
         output_dir: Path,
         downloads_dir: Path,
         uploads_dir: Path,
+        handoffs: HandoffPort | None = None,
     ) -> None:
         self.project = project
         self.session = session
         self.output_dir = output_dir
         self.downloads_dir = downloads_dir
         self.uploads_dir = uploads_dir
+        self.handoffs = handoffs
         self._connect = connect
         self._activity = activity
         self._status = status

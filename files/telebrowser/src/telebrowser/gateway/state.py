@@ -13,6 +13,7 @@ from ..tokens import SecretStore
 from .audit import Audit
 from .browsers import Browsers
 from .engines import load
+from .handoff.service import Handoffs
 from .metrics import Metrics
 from .origin import Origins
 from .protocol import Protocol
@@ -32,6 +33,11 @@ class Gateway:
     protocol: Protocol
     sockets: set[web.WebSocketResponse] = field(default_factory=set)
     warming: asyncio.Task[object] | None = None
+
+    @property
+    def handoffs(self) -> Handoffs:
+        """The handoffs of all projects."""
+        return self.browsers.handoffs
 
     def warm_up(self) -> None:
         """Import the engine in a thread: more than a second that no `initialize` has to wait for."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from .. import __version__
+from .handoff.documents import short
 
 if TYPE_CHECKING:
     from .lifecycle import ProjectBrowser
@@ -18,6 +19,7 @@ def document(browser: ProjectBrowser) -> dict[str, Any]:
     """What a browser is doing. Times are ISO 8601 in UTC."""
     link, event = browser.link, browser.up_event
     up = link is not None and browser.state == "up"
+    handoffs = browser.owner.handoffs
     held = browser.hold_until is not None and browser.hold_until > time.time()
     return {
         "project": browser.project,
@@ -29,9 +31,10 @@ def document(browser: ProjectBrowser) -> dict[str, Any]:
         "idle_seconds": int(browser.idle_seconds()) if up else 0,
         "idle_minutes": browser.settings.idle_minutes,
         "hold_until": _iso(browser.hold_until) if held else None,
+        "handoffs": [short(handoff, handoffs.position(handoff)) for handoff in handoffs.of(browser.project) if handoff.is_open],
         "sessions": link.sessions() if link is not None else [],
         "downloads": {"directory": str(browser.downloads_dir), "files": _count_files(browser.downloads_dir)},
-        "warnings": list(dict.fromkeys([*browser.owner.warnings, *(event.get("warnings") or [] if up else [])])),
+        "warnings": list(dict.fromkeys([*browser.owner.warnings, *handoffs.warnings(), *(event.get("warnings") or [] if up else [])])),
         "version": __version__,
         "view_url": browser.settings.view_url,
         "gateway": {"version": __version__, "uptime_seconds": int(time.monotonic() - browser.owner.started)},

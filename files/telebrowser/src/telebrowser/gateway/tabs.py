@@ -33,12 +33,14 @@ class Hooks:
     """What the link tells its owner.
 
     ``changed``: `BrowserLink.state` has changed. ``raised``: an agent selected a tab; show the window.
-    ``down``: the stream ended, with the reason. ``audit``: kind and fields of something worth a line.
+    ``down``: the stream ended, with the reason. ``closed``: a page of a session has closed; its target, and the page that
+    opened it. ``audit``: kind and fields of something worth a line.
     """
 
     changed: Callable[[], None] = _nothing
     raised: Callable[[], None] = _nothing
     down: Callable[[str], None] = _nothing
+    closed: Callable[[str, str | None], None] = _nothing
     audit: Callable[[str, dict[str, Any]], None] = field(default=_nothing)
 
 
@@ -52,6 +54,8 @@ class Tabs(Channel):
         self.pauses = Pauses(self)
         self.frames: dict[str, str] = {}
         """Frame → page, of all own pages."""
+        self.front: str | None = None
+        """The page in which a person works at an agent's wish: nothing that agents select takes its place."""
         self._hooks = hooks
         self._clients: set[Client] = set()
         self._roots: set[str] = set()
@@ -238,6 +242,8 @@ class Tabs(Channel):
             client.target_event("targetDestroyed", info)
         if owner is not None:
             self._hooks.changed()
+            if info["type"] == "page":
+                self._hooks.closed(target, info.get("openerId"))
 
     def _on_crashed(self, params: dict[str, Any]) -> None:
         info = self.targets.info(params["targetId"])
@@ -251,7 +257,10 @@ class Tabs(Channel):
             self.targets.expect(owner, page, url)
 
     def activated(self, target: str) -> None:
-        """A client selected an own tab: the person shall see it."""
+        """A client selected an own tab: the person shall see it, unless one works in another tab at an agent's wish."""
+        if self.front is not None and self.targets.info(self.front) is not None:
+            self.post("Target.activateTarget", {"targetId": self.front})
+            return
         self.spawn(self.selection.look())
         self._hooks.raised()
 

@@ -23,6 +23,7 @@ from ..errors import EXIT_CONFIG, EXIT_OK, ConfigError, ExitError, TelebrowserEr
 from ..gateway.browser import BrowserLink
 from ..launcher.stdio import Parent
 from ..mcp.endpoint import Endpoint
+from ..page.provider import HandoffPort
 from ..page.urls import may_load
 from ..supervisor.chromium import find_program
 from .private_browser import PrivateBrowser
@@ -46,6 +47,7 @@ class StandaloneProvider:
         self.output_dir = Path(settings.output_dir).absolute()
         self.downloads_dir = self.output_dir / "downloads"
         self.uploads_dir = self.output_dir / "uploads"
+        self.handoffs: HandoffPort | None = None
         self.last_used = time.monotonic()
         self._settings = settings
         self._cdp_url = cdp_url

@@ -24,7 +24,7 @@ from ..page.tab import Tab
 from .access import Access
 from .resources import DEFAULT_LIMIT
 from .text import clean
-from .tools import BY_NAME, ToolDefinition
+from .tools import BY_NAME, READING, ToolDefinition
 from .validate import validated
 
 log = logging.getLogger("telebrowser.engine")
@@ -105,8 +105,13 @@ class Calls:
     async def _dispatch(self, tool: ToolDefinition, args: dict[str, Any], deadline: Deadline) -> Content:
         engine = self._engine
         if tool.name == "browser_tabs":
+            if args.get("action") == "close" and (closing := self._named(args.get("tab"))) is not None:
+                self._leave_to_person(tool, closing)
             return self._json(await tabs.tabs(engine, args, deadline))
         tab = await engine.tab(args.get("tab"), deadline.left())
+        self._leave_to_person(tool, tab)
+        if tab.persons_dialog is not None and tool.name != "browser_get_console":
+            raise TelebrowserError("DIALOG_OPEN", f"Tab {tab.name} shows a dialog ({tab.persons_dialog}) that is the person's to answer", "Wait for them.")
         if tool.name == "browser_screenshot":
             shot = await screenshot.screenshot(engine, tab, args, deadline)
             picture: Content = [ImageContent(type="image", data=base64.b64encode(shot.data).decode(), mime_type=shot.mime)] if shot.data else []
@@ -116,6 +121,15 @@ class Calls:
             return [TextContent(type="text", text=clean(self._notes_text() + text))]
         handler = HANDLERS[tool.name]
         return self._json(await handler(engine, tab, args, deadline), tab)
+
+    def _leave_to_person(self, tool: ToolDefinition, tab: Tab) -> None:
+        """Raises ``HANDOFF_OPEN`` for what would get in the way of a person who is asked to the tab."""
+        port = self._engine.provider.handoffs
+        if tool.name not in READING and port is not None and (handoff := port.guarded(tab.target_id)) is not None:
+            raise TelebrowserError("HANDOFF_OPEN", f"Tab {tab.name} is a person's: handoff {handoff} is open")
+
+    def _named(self, name: str | None) -> Tab | None:
+        return self._engine.current if name is None else next((tab for tab in self._engine.tabs.values() if tab.name == name), None)
 
     def _json(self, answer: dict[str, Any], tab: Tab | None = None) -> Content:
         notes = self._notes()

@@ -20,7 +20,9 @@ from mcp.types import (
     CompleteResult,
     GetPromptRequestParams,
     GetPromptResult,
+    InputRequiredResult,
     JSONRPCMessage,
+    JSONRPCNotification,
     ListPromptsResult,
     ListResourcesResult,
     ListResourceTemplatesResult,
@@ -38,6 +40,7 @@ from ..page.provider import BrowserProvider
 from . import prompts, resources
 from .access import Access
 from .calls import Calls
+from .handoff import HANDOFF, STATUS, Cancelled, HandoffTools
 from .text import clean
 from .tools import OWN, TOOLS, ToolDefinition
 
@@ -67,19 +70,24 @@ class Endpoint:
     def __init__(self, provider: BrowserProvider, settings: Settings, *, evaluate: bool, allow_private: bool) -> None:
         self.engine = Engine(provider, settings, allow_private=allow_private)
         self._calls = Calls(self.engine, evaluate_on=evaluate)
+        self._handoffs = HandoffTools(self.engine)
         self._tools = [wire_tool(tool) for tool in TOOLS if evaluate or tool.name != "browser_evaluate"]
 
-    def server(self, *, own: bool = False, access: Access | None = None) -> Server[Any]:
+    def server(self, *, own: bool = False, access: Access | None = None, cancelled: Cancelled | None = None) -> Server[Any]:
         """A server of the SDK for one connection, or for several.
 
         ``own``: without the tools that drive pages, for clients that have another server's. ``access``: how the client reaches the session.
+        ``cancelled``: what the client calls off, for calls that have to know why they ended.
         """
+        called_off = cancelled or Cancelled()
         tools = [tool for tool in self._tools if not own or tool.name in OWN]
 
         async def list_tools(_ctx: Any, _params: Any) -> ListToolsResult:
             return ListToolsResult(tools=tools)
 
-        async def call_tool(_ctx: Any, params: CallToolRequestParams) -> CallToolResult:
+        async def call_tool(ctx: Any, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
+            if params.name in (HANDOFF, STATUS):
+                return await self._handoffs.call(ctx, params, called_off)
             return await self._calls.run(params.name, params.arguments, access)
 
         return Server(
@@ -107,7 +115,8 @@ class Endpoint:
         """Serve one connection until ``receive`` gives None; ``own`` and ``access`` as for `server`."""
         into_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         to_client, from_server = anyio.create_memory_object_stream[SessionMessage](0)
-        server = self.server(own=own, access=access)
+        cancelled = Cancelled()
+        server = self.server(own=own, access=access, cancelled=cancelled)
         async with anyio.create_task_group() as group:
 
             async def read() -> None:
@@ -117,6 +126,7 @@ class Endpoint:
                         if isinstance(message, str):
                             await send(message)
                         else:
+                            _note_cancelled(message, cancelled)
                             with contextlib.suppress(anyio.BrokenResourceError):
                                 await into_server.send(message)
 
@@ -143,6 +153,13 @@ class Endpoint:
         """End the session's engine."""
         with contextlib.suppress(asyncio.CancelledError):
             await self.engine.aclose()
+
+
+def _note_cancelled(message: SessionMessage, cancelled: Cancelled) -> None:
+    """Remember that, and why, the client calls a request off, before the SDK ends it without saying so."""
+    notification = message.message
+    if isinstance(notification, JSONRPCNotification) and notification.method == "notifications/cancelled" and notification.params:
+        cancelled.note(notification.params.get("requestId"), str(notification.params.get("reason") or ""))
 
 
 def parse(text: str) -> SessionMessage | str:

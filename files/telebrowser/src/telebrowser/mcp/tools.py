@@ -204,6 +204,38 @@ TOOLS: tuple[ToolDefinition, ...] = (
         destructive=True,
     ),
     ToolDefinition(
+        "browser_handoff",
+        "Ask for a person",
+        "Ask a person to do one step in this very tab: sign-in, captcha, second factor, passkey, payment, consent. They see the same browser. "
+        "Answers with the outcome (done, failed, cancelled), their note and the page's url and title; or, when nobody has come in time, with state open: "
+        "then wait with browser_handoff_status. Logins are kept. Meanwhile only read this tab.",
+        {
+            "reason": {"type": "string", "minLength": 1, "maxLength": 500, "description": "What to do, on which site, for the person to read"},
+            "wait_seconds": _number("How long to wait for the outcome; default 45, or 0 when you have to show the link yourself", 0, 3600),
+            "done_when": {
+                "type": "object",
+                "description": "Ends it without the person saying so, once the page shows this. url (pattern with *) only narrows it",
+                "properties": {name: {"type": "string", "minLength": 1, "maxLength": 500} for name in ("url", "selector", "text")},
+                "additionalProperties": False,
+                "minProperties": 1,
+            },
+            "tab": TAB,
+        },
+        ("reason",),
+    ),
+    ToolDefinition(
+        "browser_handoff_status",
+        "Wait for the person",
+        "What has become of a handoff; can wait for its end, or call it off.",
+        {
+            "handoff": _text("Its id; default: the latest"),
+            "wait_seconds": _number("Wait so long for the outcome; default 0", 0, 3600),
+            "cancel": _flag("The step is not needed any more"),
+        },
+        idempotent=True,
+        open_world=False,
+    ),
+    ToolDefinition(
         "browser_downloads",
         "Downloaded files",
         "List the newest files of the project's downloads folder, which lies on the browser's machine. Starts no browser.",
@@ -230,6 +262,9 @@ TOOLS: tuple[ToolDefinition, ...] = (
         output=_object(project=STRING, session=STRING, state=STRING, cdp=_object(False, ws=STRING, http=STRING), note=STRING),
     ),
 )
+
+READING = frozenset({"browser_snapshot", "browser_get_text", "browser_wait_for", "browser_screenshot", "browser_get_console"})
+"""What an agent may do with a tab while a person is asked to it: look, and neither move nor change anything."""
 
 OWN = frozenset({"browser_handoff", "browser_handoff_status", "browser_downloads", "browser_info"})
 """The tools that are served beside those of another server, whose own tools drive the pages."""

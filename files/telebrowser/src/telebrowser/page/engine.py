@@ -142,6 +142,7 @@ class Engine:
             opener.note("new_tab", {"tab": tab.name, "url": tab.url})
 
     async def _attach(self, tab: Tab) -> None:
+        tab.hand_over(self._is_handed(tab))
         try:
             attached = await self.root.call("Target.attachToTarget", targetId=tab.target_id, flatten=True, timeout=ATTACH_SECONDS)
             await tab.attach(self.root.connection.session(attached["sessionId"]), self.guard)
@@ -149,6 +150,14 @@ class Engine:
             log.info("tab %s could not be attached: %s", tab.name, error)
             tab.gone()
             self.tabs.pop(tab.target_id, None)
+
+    def handoffs_changed(self) -> None:
+        """A handoff of this session has begun or ended: whose are the dialogs of which tab?"""
+        for tab in self.tabs.values():
+            tab.hand_over(self._is_handed(tab))
+
+    def _is_handed(self, tab: Tab) -> bool:
+        return self.provider.handoffs is not None and self.provider.handoffs.held(tab.target_id)
 
     def _target_changed(self, params: dict[str, Any]) -> None:
         tab = self.tabs.get(params["targetInfo"]["targetId"])

@@ -8,14 +8,43 @@ from typing import Any, Protocol
 from ..cdp.transport import Transport
 
 
+class HandoffPort(Protocol):
+    """One session's handoffs, where a person can come to its browser. Documents are JSON objects with ``id``, ``state`` and more."""
+
+    def guarded(self, target: str) -> str | None:
+        """The open handoff for whose sake the agent must leave the page alone."""
+
+    def held(self, target: str) -> bool:
+        """Whether a person is asked to the page: its dialogs and file choosers are theirs."""
+
+    async def ask(self, target: str, *, reason: str, done_when: dict[str, str] | None, agent: str, seconds: float) -> dict[str, Any]:
+        """Ask for a person at a page. Raises TelebrowserError ``INVALID_ARGS``, ``TAB_CLOSED`` or ``HANDOFF_OPEN``."""
+
+    async def wait(self, ident: str, seconds: float) -> dict[str, Any]:
+        """The handoff once it is settled, or as it is after ``seconds``."""
+
+    def find(self, ident: str | None) -> dict[str, Any]:
+        """One of the session's handoffs, the latest without an id. Raises TelebrowserError ``NOT_FOUND``."""
+
+    def link(self, ident: str) -> str | None:
+        """A new address for a person."""
+
+    async def cancel(self, ident: str) -> None:
+        """The agent does not need it any more."""
+
+    async def decline(self, ident: str) -> None:
+        """The person at the agent's own client has said no."""
+
+
 class BrowserProvider(Protocol):
-    """One session's way to its browser."""
+    """One session's way to its browser. ``handoffs`` is None where no person can come to it."""
 
     project: str
     session: str
     output_dir: Path
     downloads_dir: Path
     uploads_dir: Path
+    handoffs: HandoffPort | None
 
     async def connect(self) -> Transport:
         """A fresh client connection of this session; starts the browser if needed.

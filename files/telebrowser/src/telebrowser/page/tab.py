@@ -42,6 +42,9 @@ class Tab:
         self.watches: list[Watch] = []
         self.notes: deque[dict[str, Any]] = deque(maxlen=20)
         self.dialog_plan: tuple[bool, str] | None = None
+        self.handed = False
+        """A person is asked to this tab: its dialogs and file choosers are theirs."""
+        self._open_dialog: tuple[Session, dict[str, Any]] | None = None
         self.redirects = 0
         self.remote = ""
         self.failed_url = ""
@@ -107,7 +110,7 @@ class Tab:
             session.start("Page.setLifecycleEventsEnabled", enabled=True),
             session.start("Network.enable", maxTotalBufferSize=10_000_000, maxResourceBufferSize=5_000_000),
             session.start("Log.enable"),
-            session.start("Page.setInterceptFileChooserDialog", enabled=True),
+            session.start("Page.setInterceptFileChooserDialog", enabled=not self.handed),
         ]
         results = await asyncio.gather(*opened, return_exceptions=True)
         for result in results:
@@ -132,6 +135,7 @@ class Tab:
         if self._guard is not None:
             self._guard.watch(session)
         session.on("Page.javascriptDialogOpening", lambda params: self._dialog(session, params))
+        session.on("Page.javascriptDialogClosed", self._dialog_closed)
         session.on("Runtime.consoleAPICalled", self.console.api_called)
         session.on("Runtime.exceptionThrown", self.console.exception_thrown)
         session.on("Page.fileChooserOpened", self._chooser)
@@ -318,7 +322,10 @@ class Tab:
     # -- what interrupts -------------------------------------------------------------------------
 
     def _dialog(self, session: Session, params: dict[str, Any]) -> None:
-        """Answer a dialog at once, as armed or by its kind, so that nothing ever waits for it."""
+        """Answer a dialog at once, as armed or by its kind, so that nothing ever waits for it but a person whose it is."""
+        if self.handed:
+            self._open_dialog = (session, params)
+            return
         kind = params["type"]
         accept, text = (kind in ("alert", "beforeunload"), "")
         if self.dialog_plan is not None and kind != "beforeunload":
@@ -337,6 +344,26 @@ class Tab:
         for watch in self.watches:
             watch.dialogs.append(dialog)
             watch.touch()
+
+    def _dialog_closed(self, _params: dict[str, Any]) -> None:
+        self._open_dialog = None
+
+    @property
+    def persons_dialog(self) -> str | None:
+        """The kind of the dialog that is left to a person and keeps the page from answering."""
+        return None if self._open_dialog is None else str(self._open_dialog[1]["type"])
+
+    def hand_over(self, handed: bool) -> None:
+        """Leave dialogs and file choosers to a person, or take them back; a dialog that is open then is answered."""
+        if handed == self.handed:
+            return
+        self.handed = handed
+        if self._session is not None and not self.closed:
+            self._session.forget("Page.setInterceptFileChooserDialog", enabled=not handed)
+        if not handed and self._open_dialog is not None:
+            session, params = self._open_dialog
+            self._open_dialog = None
+            self._dialog(session, params)
 
     def _chooser(self, params: dict[str, Any]) -> None:
         for watch in self.watches:

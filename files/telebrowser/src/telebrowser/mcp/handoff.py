@@ -1,0 +1,216 @@
+"""The two tools by which an agent asks for a person and waits for one, in both eras of the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+import pydantic
+from mcp import MCPError
+from mcp.server import ServerRequestContext
+from mcp.types import CallToolRequestParams, CallToolResult, ElicitRequest, ElicitRequestURLParams, ElicitResult, InputRequiredResult, TextContent
+
+from ..errors import TelebrowserError
+from ..page.engine import Engine
+from ..page.provider import HandoffPort
+from .text import clean
+from .tools import BY_NAME
+from .validate import validated
+
+log = logging.getLogger("telebrowser.engine")
+
+HANDOFF = "browser_handoff"
+STATUS = "browser_handoff_status"
+TAB_SECONDS = 15.0
+PROGRESS_SECONDS = 5.0
+WAIT_SECONDS = 45
+"""How long a call waits by itself: below the minute after which many clients give a call up."""
+ANSWER = "handoff"
+TOLD = ("id", "state", "reason", "asked_at", "deadline", "position", "via", "note", "page", "cookies_saved")
+
+Context = ServerRequestContext[Any, Any]
+Answer = CallToolResult | InputRequiredResult
+
+
+class Cancelled:
+    """What the client of one connection has called off, and why it said so.
+
+    A call also ends when its connection does, or when a client has no more patience; neither takes a step away from a person
+    who may be in the middle of it.
+    """
+
+    def __init__(self) -> None:
+        self._reasons: dict[Any, str | None] = {}
+
+    def begin(self, request: Any) -> None:
+        """A call that wants to know begins."""
+        self._reasons[request] = None
+
+    def note(self, request: Any, reason: str) -> None:
+        """The client has sent a cancellation."""
+        if request in self._reasons:
+            self._reasons[request] = reason
+
+    def end(self, request: Any) -> bool:
+        """The call is over; whether the client has called it off for another reason than its own deadline."""
+        reason = self._reasons.pop(request, None)
+        return reason is not None and not any(word in reason.lower() for word in ("timed out", "timeout", "time out", "-32001"))
+
+
+class HandoffTools:
+    """Serves the two tools for one session."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def call(self, ctx: Context, params: CallToolRequestParams, cancelled: Cancelled) -> Answer:
+        """The answer to one call; never raises but for cancellation."""
+        try:
+            args = validated(BY_NAME[params.name], params.arguments)
+            port = self._engine.provider.handoffs
+            if port is None:
+                raise TelebrowserError(
+                    "BROWSER_UNAVAILABLE",
+                    "No person can come to this browser: it belongs to the MCP server's own process and is shown nowhere",
+                    "Go on without the step, or run `telebrowser up` and use `telebrowser mcp` without --standalone.",
+                )
+            if params.name == STATUS:
+                return await self._status(port, args)
+            return await self._handoff(ctx, params, port, args, cancelled)
+        except TelebrowserError as error:
+            log.info("%s failed with %s", params.name, error.code)
+            return CallToolResult(content=[TextContent(type="text", text=clean(error.text()))], is_error=True)
+
+    async def _status(self, port: HandoffPort, args: dict[str, Any]) -> CallToolResult:
+        found = port.find(args.get("handoff"))
+        if args.get("cancel") and found["state"] == "open":
+            await port.cancel(found["id"])
+        found = await port.wait(found["id"], args.get("wait_seconds", 0))
+        return _told(found, None)
+
+    async def _handoff(self, ctx: Context, params: CallToolRequestParams, port: HandoffPort, args: dict[str, Any], cancelled: Cancelled) -> Answer:
+        asks = _takes_urls(ctx)
+        if params.request_state:
+            found = port.find(params.request_state)
+            answer = (params.input_responses or {}).get(ANSWER)
+            accepted = isinstance(answer, ElicitResult) and answer.action == "accept"
+            if isinstance(answer, ElicitResult) and answer.action == "decline":
+                await port.decline(found["id"])
+            link = None if accepted else port.link(found["id"])
+        else:
+            found = await self._ask(ctx, port, args)
+            link = port.link(found["id"])
+            if asks and link is not None and not ctx.session.can_send_request:
+                return _input_required(found, link)
+        eliciting: asyncio.Task[bool] | None = None
+        if asks and link is not None and not params.request_state:
+            eliciting = asyncio.get_running_loop().create_task(self._elicit(ctx, port, found, link))
+        # Nobody would know of the wait when the agent itself has to show the link.
+        seconds = args.get("wait_seconds", WAIT_SECONDS if link is None or eliciting is not None or found["notified"] else 0)
+        cancelled.begin(ctx.request_id)
+        try:
+            found = await self._wait(ctx, port, found, seconds)
+        except asyncio.CancelledError:
+            if cancelled.end(ctx.request_id):
+                self._keep(port.cancel(found["id"]))
+            raise
+        finally:
+            cancelled.end(ctx.request_id)
+            shown = await _result_of(eliciting)
+        if shown:
+            link = None
+        if eliciting is not None and found["state"] != "open":
+            with contextlib.suppress(MCPError):
+                await ctx.session.send_elicit_complete(found["id"], ctx.request_id and str(ctx.request_id))
+        if found["state"] == "expired":
+            raise TelebrowserError("HANDOFF_TIMEOUT", f"Nobody came until {found['deadline']}: {found['reason']}")
+        return _told(found, link)
+
+    async def _ask(self, ctx: Context, port: HandoffPort, args: dict[str, Any]) -> dict[str, Any]:
+        try:
+            tab = await self._engine.tab(args.get("tab"), TAB_SECONDS)
+        except TimeoutError:
+            raise TelebrowserError("TIMEOUT", "The tab does not answer", "Take another one: browser_tabs.") from None
+        wait = float(args.get("wait_seconds", 0))
+        return await port.ask(tab.target_id, reason=args["reason"], done_when=args.get("done_when"), agent=_client_name(ctx), seconds=wait)
+
+    async def _wait(self, ctx: Context, port: HandoffPort, found: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """Wait in steps, each told as progress, so that a client that counts from the last sign of life keeps its patience."""
+        waited = 0.0
+        while not found["settled"] and waited < seconds:
+            await ctx.session.report_progress(waited, seconds, _waiting_text(found))
+            step = min(PROGRESS_SECONDS, seconds - waited)
+            found = await port.wait(found["id"], step)
+            waited += step
+        return found
+
+    async def _elicit(self, ctx: Context, port: HandoffPort, found: dict[str, Any], link: str) -> bool:
+        """Have the client show the link; whether a person has opened it there."""
+        try:
+            result = await ctx.session.elicit_url(_message(found), link, found["id"], ctx.request_id)
+        except (MCPError, pydantic.ValidationError) as error:
+            log.info("the client did not show the link: %s", error)
+            return False
+        if result.action == "decline":
+            await port.decline(found["id"])
+        return result.action == "accept"
+
+    def _keep(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def _result_of(task: asyncio.Task[bool] | None) -> bool:
+    """What a task has found so far; it is ended if it has not found anything."""
+    if task is None:
+        return False
+    if not task.done():
+        task.cancel()
+    await asyncio.wait({task})
+    return not task.cancelled() and task.exception() is None and task.result()
+
+
+def _takes_urls(ctx: Context) -> bool:
+    """Whether the client can show an address to its user."""
+    capabilities = ctx.session.client_capabilities
+    return capabilities is not None and capabilities.elicitation is not None and capabilities.elicitation.url is not None
+
+
+def _client_name(ctx: Context) -> str:
+    params = ctx.session.client_params
+    return params.client_info.name if params is not None else ""
+
+
+def _message(found: dict[str, Any]) -> str:
+    return f"A person is needed in the browser of {found['project']}: {found['reason']}"
+
+
+def _input_required(found: dict[str, Any], link: str) -> InputRequiredResult:
+    request = ElicitRequest(params=ElicitRequestURLParams(mode="url", message=_message(found), url=link, elicitation_id=found["id"]))
+    return InputRequiredResult(result_type="input_required", input_requests={ANSWER: request}, request_state=found["id"])
+
+
+def _waiting_text(found: dict[str, Any]) -> str:
+    if found["position"]:
+        return f"waiting for a person; {found['position']} other request(s) come first"
+    return "a person has opened the request" if found["seen_at"] else "waiting for a person"
+
+
+def _told(found: dict[str, Any], link: str | None) -> CallToolResult:
+    told = {"handoff" if name == "id" else name: found[name] for name in TOLD if found[name] not in (None, "")}
+    if found["state"] == "open":
+        told.pop("cookies_saved")
+        if link is not None:
+            told["link"] = link
+            told["next"] = f"Show the link to your user, then call {STATUS} with wait_seconds to wait. The link opens once."
+        else:
+            told["next"] = f"Call {STATUS} with wait_seconds to wait on."
+    elif found["state"] == "done":
+        told["next"] = "Take a new snapshot: the page may have changed."
+    return CallToolResult(content=[TextContent(type="text", text=clean(json.dumps(told, ensure_ascii=False)))], is_error=False)
