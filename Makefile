@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 VENV := .venv/bin
-SOURCES := files/telebrowser/src tests scripts
+SOURCES := files/telebrowser/src plugins tests scripts
 PYTEST_ARGS ?=
 FUZZ_EXAMPLES ?= 20000
 

@@ -73,15 +73,15 @@ class Gateway:
             )
             body = answer.read(MAX_ANSWER)
         except HTTPError as error:
-            raise Refused(explain(error.code, _read(error), self.url), error.code)
+            raise Refused(explain(error.code, _read(error), self.url), error.code) from None
         except (URLError, OSError, EOFError) as error:
             reason = getattr(error, "reason", error)
             if isinstance(reason, (socket.timeout, TimeoutError)):
-                raise GatewayError("the gateway at %s did not answer within %d s; see its log" % (self.url, self.timeout))
+                raise GatewayError("the gateway at %s did not answer within %d s; see its log" % (self.url, self.timeout)) from None
             text = getattr(reason, "strerror", None) or type(reason).__name__
-            raise Unreachable("the gateway at %s does not answer (%s); start it, or correct the address" % (self.url, text))
+            raise Unreachable("the gateway at %s does not answer (%s); start it, or correct the address" % (self.url, text)) from None
         except Exception as error:  # open_url has errors of its own, of TLS for one, that share no base
-            raise GatewayError("the gateway at %s cannot be used: %s" % (self.url, type(error).__name__))
+            raise GatewayError("the gateway at %s cannot be used: %s" % (self.url, type(error).__name__)) from None
         try:
             value = json.loads(body.decode("utf-8"))
         except ValueError:
@@ -105,7 +105,7 @@ def check_url(url: str) -> str:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
     except ValueError:
-        raise GatewayError(problem)
+        raise GatewayError(problem) from None
     if not usable:
         raise GatewayError(problem)
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:

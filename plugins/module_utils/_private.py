@@ -45,7 +45,7 @@ def find_user(name: Optional[str]) -> Optional[int]:
     try:
         return pwd.getpwnam(name).pw_uid
     except KeyError:
-        raise FileError("there is no user %r on this host; give its number" % name)
+        raise FileError("there is no user %r on this host; give its number" % name) from None
 
 
 def find_group(name: Optional[str]) -> Optional[int]:
@@ -55,7 +55,7 @@ def find_group(name: Optional[str]) -> Optional[int]:
     try:
         return grp.getgrnam(name).gr_gid
     except KeyError:
-        raise FileError("there is no group %r on this host; give its number" % name)
+        raise FileError("there is no group %r on this host; give its number" % name) from None
 
 
 def open_folder(path: str, parent: Optional[int] = None, follow: bool = False) -> Optional[int]:
@@ -68,8 +68,8 @@ def open_folder(path: str, parent: Optional[int] = None, follow: bool = False) -
     except OSError as error:
         # Linux says ENOTDIR, not ELOOP, for a link that O_DIRECTORY meets.
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise FileError("%s is a link or a file where a folder must be; nothing was changed" % path)
-        raise FileError("cannot open the folder %s: %s" % (path, error.strerror))
+            raise FileError("%s is a link or a file where a folder must be; nothing was changed" % path) from None
+        raise FileError("cannot open the folder %s: %s" % (path, error.strerror)) from None
 
 
 def lock(folder: int, path: str) -> None:
@@ -77,7 +77,7 @@ def lock(folder: int, path: str) -> None:
     try:
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        raise FileError("another process changes the files in %s at this moment; run again" % path)
+        raise FileError("another process changes the files in %s at this moment; run again" % path) from None
 
 
 def read(folder: int, name: str, path: str) -> Optional[PrivateFile]:
@@ -88,8 +88,8 @@ def read(folder: int, name: str, path: str) -> Optional[PrivateFile]:
         return None
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise FileError("%s is a link; put the file itself there" % path)
-        raise FileError("cannot read %s: %s" % (path, error.strerror))
+            raise FileError("%s is a link; put the file itself there" % path) from None
+        raise FileError("cannot read %s: %s" % (path, error.strerror)) from None
     try:
         info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode):
@@ -102,7 +102,7 @@ def read(folder: int, name: str, path: str) -> Optional[PrivateFile]:
             content += piece
         return PrivateFile(content, info.st_mtime, info.st_uid, info.st_gid, stat.S_IMODE(info.st_mode))
     except OSError as error:
-        raise FileError("cannot read %s: %s" % (path, error.strerror))
+        raise FileError("cannot read %s: %s" % (path, error.strerror)) from None
     finally:
         os.close(descriptor)
 
@@ -124,7 +124,7 @@ def write(folder: int, name: str, content: bytes, uid: int, gid: int, path: str)
         os.fsync(folder)
     except OSError as error:
         remove(folder, temporary, path)
-        raise FileError("cannot write %s: %s" % (path, error.strerror))
+        raise FileError("cannot write %s: %s" % (path, error.strerror)) from None
 
 
 def remove(folder: int, name: str, path: str) -> bool:
@@ -134,7 +134,7 @@ def remove(folder: int, name: str, path: str) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise FileError("cannot remove %s: %s" % (path, error.strerror))
+        raise FileError("cannot remove %s: %s" % (path, error.strerror)) from None
     return True
 
 
@@ -152,7 +152,7 @@ def adjust(folder: int, name: str, uid: Optional[int], gid: Optional[int], mode:
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise FileError("cannot change owner or mode of %s: %s" % (path, error.strerror))
+        raise FileError("cannot change owner or mode of %s: %s" % (path, error.strerror)) from None
 
 
 def adjust_folder(folder: int, uid: Optional[int], gid: Optional[int], path: str) -> None:
@@ -160,7 +160,7 @@ def adjust_folder(folder: int, uid: Optional[int], gid: Optional[int], path: str
     try:
         _own(folder, -1 if uid is None else uid, -1 if gid is None else gid, FOLDER_MODE)
     except OSError as error:
-        raise FileError("cannot change owner or mode of %s: %s" % (path, error.strerror))
+        raise FileError("cannot change owner or mode of %s: %s" % (path, error.strerror)) from None
 
 
 def _own(descriptor: int, uid: int, gid: int, mode: int) -> None:

@@ -63,7 +63,7 @@ def remove(parent: int, name: str, deadline: float) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise TreeError("cannot remove %s: %s" % (name, error.strerror))
+        raise TreeError("cannot remove %s: %s" % (name, error.strerror)) from None
 
 
 def _open(parent: int, name: str) -> int:

@@ -122,6 +122,7 @@ import time
 from typing import Any, Dict, List, Optional
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils import _private as private
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils import _tokens as tokens
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils import _tree as tree
@@ -310,9 +311,7 @@ def check_end(gateway: Gateway, token: str, params: Dict[str, Any]) -> None:
     """Raise `ProfileError` when an agent started the browser again, or something is left."""
     now = ask(gateway, token)
     if now is not None and now.get("state") not in STOPPED:
-        raise ProfileError(
-            "the browser of %s was started again after its files were deleted: an agent still works; end it and run again" % params["project"]
-        )
+        raise ProfileError("the browser of %s was started again after its files were deleted: an agent still works; end it and run again" % params["project"])
     place = Place(params["data_directory"], params["project"])
     try:
         left = place.entries(params["state"])

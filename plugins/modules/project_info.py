@@ -153,9 +153,10 @@ projects:
 """
 
 import os
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Optional
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils import _private as private
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils import _tokens as tokens
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils._gateway import Gateway, GatewayError, Unreachable

@@ -119,6 +119,7 @@ import os
 from typing import Any, Dict, List, Optional
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils import _private as private
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils import _tokens as tokens
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils._secret_file import read_secret

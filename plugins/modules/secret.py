@@ -145,6 +145,7 @@ reason:
   sample: the previous secret is accepted until 2026-12-01T10:00:00+00:00
 """
 
+import contextlib
 import datetime
 import os
 import stat
@@ -152,6 +153,7 @@ import time
 from typing import Any, Dict, NamedTuple, Optional
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils import _private as private
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils import _tokens as tokens
 
@@ -198,8 +200,7 @@ def decide(params: Dict[str, Any], found: Found, now: float) -> Plan:
             return Plan(KEEP, "it is the given one", drop)
         if in_grace and params["keep_previous"] and not params["force"]:
             raise tokens.TokenError(
-                "the given secret is another one, but the previous secret is accepted until %s; its agents would be cut off: "
-                "wait, or set force" % iso(until)
+                "the given secret is another one, but the previous secret is accepted until %s; its agents would be cut off: wait, or set force" % iso(until)
             )
         return Plan(ROTATE, "the given secret is another one", drop)
     if params["state"] == "present":
@@ -243,13 +244,22 @@ class Folder:
         self.files = {}  # type: Dict[str, Optional[private.PrivateFile]]
         self.info = None  # type: Optional[os.stat_result]
         if self.descriptor is not None:
-            private.lock(self.descriptor, path)
-            self.look()
+            try:
+                private.lock(self.descriptor, path)
+                self.look()
+            except private.FileError:
+                os.close(self.descriptor)
+                raise
 
     def look(self) -> None:
         """Read what is there."""
         self.info = os.fstat(self.descriptor)
         self.files = {name: private.read(self.descriptor, name, self.file(name)) for name in (SECRET, PREVIOUS)}
+
+    def close(self) -> None:
+        """Let another run at it."""
+        if self.descriptor is not None:
+            os.close(self.descriptor)
 
     def file(self, name: str) -> str:
         """The path of a file in it, for people."""
@@ -271,7 +281,7 @@ class Folder:
         except FileExistsError:
             pass
         except OSError as error:
-            raise private.FileError("cannot make the folder %s: %s; its parent must be there" % (self.path, error.strerror))
+            raise private.FileError("cannot make the folder %s: %s; its parent must be there" % (self.path, error.strerror)) from None
         self.descriptor = private.open_folder(self.path)
         if self.descriptor is None:
             raise private.FileError("the folder %s vanished while it was made" % self.path)
@@ -311,10 +321,8 @@ class Folder:
 
     def remove_if_empty(self) -> None:
         """Remove the folder when nothing is in it; what else is there is not ours."""
-        try:
+        with contextlib.suppress(OSError):
             os.rmdir(self.path)
-        except OSError:
-            pass
 
 
 def carry_out(folder: Folder, plan: Plan, found: Found, params: Dict[str, Any]) -> None:
@@ -371,14 +379,22 @@ def run(module: AnsibleModule) -> Dict[str, Any]:
     params = module.params
     check(params)
     folder = Folder(params["secrets_directory"], params["owner"], params["group"])
+    try:
+        return converge(folder, params, module.check_mode)
+    finally:
+        folder.close()
+
+
+def converge(folder: Folder, params: Dict[str, Any], check_mode: bool) -> Dict[str, Any]:
+    """Bring the folder to what the parameters ask, or say what that would change."""
     found = folder.found(time.time(), params["grace"])
     plan = decide(params, found, time.time())
     gone = params["state"] == "absent"
-    changed = plan.action != KEEP or plan.drop_previous or not gone and bool(folder.crooked())
+    changed = plan.action != KEEP or plan.drop_previous or (not gone and bool(folder.crooked()))
     before = described(folder, found)
     if not changed:
         after, described_after = found, before
-    elif module.check_mode:
+    elif check_mode:
         after = foreseen(plan, found, params)
         described_after = {"secret": shown(after.secret), "previous": shown(after.previous)}
         if plan.action in (MAKE, ROTATE) and after.secret is None:

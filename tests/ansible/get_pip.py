@@ -10,7 +10,7 @@ import sys
 here = os.path.dirname(os.path.abspath(os.environ["GET_PIP"]))
 options = [word for word in sys.argv[1:] if word not in ("--no-setuptools", "--no-wheel")]
 version = next(word.partition("==")[2] for word in options if word.startswith("pip=="))
-sys.path.insert(0, glob.glob(os.path.join(here, "pip-%s-*.whl" % version))[0])
+sys.path.insert(0, glob.glob(os.path.join(here, f"pip-{version}-*.whl"))[0])
 
 from pip._internal.cli.main import main  # noqa: E402
 
