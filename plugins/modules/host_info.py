@@ -306,8 +306,8 @@ def about_port(port, address):
     except OSError as error:
         pid, program = 0, ""
         if error.errno == errno.EADDRINUSE:
-            inode = dict(listeners(read("/proc/net/tcp6") or ""), **listeners(read("/proc/net/tcp") or "")).get(port)
-            pid, program = program_with(inode) if inode else (0, "")
+            held = listeners(read("/proc/net/tcp") or "").get(port) or listeners(read("/proc/net/tcp6") or "").get(port)
+            pid, program = program_with(held) if held else (0, "")
         return {"free": False, "reason": os.strerror(error.errno) if error.errno else str(error), "pid": pid, "program": program}
     finally:
         probe.close()
