@@ -31,17 +31,17 @@ def is_link_error(error: OSError) -> bool:
     return error.errno in (errno.ELOOP, errno.EMLINK)
 
 
-def open_folder(root: str | os.PathLike[str] | int, parts: Sequence[str] = (), *, make: bool = False) -> int:
+def open_folder(root: str | os.PathLike[str] | int, parts: Sequence[str] = (), *, make: int | None = None) -> int:
     """A descriptor of the folder ``parts`` below ``root``, a folder's path (links in it are followed) or descriptor.
 
-    ``make`` creates what is missing. Raises OSError: ELOOP or ENOTDIR for a link on the way.
+    ``make`` creates what is missing, with these permissions less the umask. Raises OSError: ELOOP for a link on the way.
     """
     at = os.dup(root) if isinstance(root, int) else os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for part in parts:
-            if make:
+            if make is not None:
                 with contextlib.suppress(FileExistsError):
-                    os.mkdir(part, dir_fd=at)
+                    os.mkdir(part, make, dir_fd=at)
             below = _open(part, FOLDER, at)
             os.close(at)
             at = below
@@ -124,7 +124,24 @@ class Arrival:
             os.close(self._folder)
 
 
-def free_name(name: str, number: int) -> str:
-    """``a.txt``, ``a (1).txt``, ``a (2).txt`` … for ``number`` 0, 1, 2 …"""
+def publish_free(arrival: Arrival, name: str) -> str:
+    """Publish under ``name``, or under ``a (1).txt``, ``a (2).txt`` … where there is one already; the name it got. Raises OSError."""
     stem, ending = os.path.splitext(name)
-    return name if number == 0 else f"{stem} ({number}){ending}"
+    number = 0
+    while True:
+        free = name if number == 0 else f"{stem} ({number}){ending}"
+        try:
+            arrival.publish(free, replace=False)
+            return free
+        except FileExistsError:
+            number += 1
+
+
+def copy(source: int, arrival: Arrival) -> None:
+    """Copy a whole file within the kernel. Raises OSError."""
+    offset, size = 0, os.fstat(source).st_size
+    while offset < size:
+        done = os.sendfile(arrival.descriptor, source, offset, size - offset)
+        if not done:
+            raise OSError(errno.EIO, "the file became shorter while it was copied")
+        offset += done

@@ -144,6 +144,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("ALLOW_PRIVATE_NETWORKS", "bool", False, "Allow private address ranges in standalone mode.", (ENGINE,)),
     Setting("ENABLE_EVAL_JS", "bool", False, "Offer browser_evaluate in standalone mode.", (ENGINE,)),
     Setting("MAX_REDIRECTS", "int", 20, "Redirects that one navigation may follow.", (GATEWAY, ENGINE), 0, 50),
+    Setting("TELEBROWSER_MAX_FILE_MB", "int", 1024, "Megabytes that one file which an agent sends for a file input may have.", (GATEWAY,), 1, 1048576),
     Setting("LOG_LEVEL", "choice", "info", "Least level that is logged.", (GATEWAY, SUPERVISOR, ENGINE), choices=LOG_LEVELS),
 )
 

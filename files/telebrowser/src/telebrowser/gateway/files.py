@@ -1,22 +1,31 @@
-"""Files of a project over HTTP: downloads out, uploads in. Names are plain file names; nothing leaves its folder."""
+"""Files of a project over HTTP: downloads and what engines have written out, uploads in. Every part of a path is walked; no link is followed."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
-import datetime
+import hashlib
 import os
+import re
 import secrets
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
-from ..datadir import is_disk_full
+from .. import beneath
+from ..config import Settings
+from ..datadir import DataDir
 from ..errors import TelebrowserError
+from ..handover import PROOF, Offer, Shared
+from ..listing import listing
+from ..page.outbox import NAME as OUTBOX_NAME
+from .uploads import CHUNK_BYTES, FOLDER, Uploads
 
-CHUNK_BYTES = 256 << 10
 MAX_NAME_BYTES = 255
+HEADERS = {"Content-Disposition": "attachment", "Content-Type": "application/octet-stream", "X-Content-Type-Options": "nosniff"}
+_WANTED = re.compile(r"(?:^|,)\s*sha-256\s*=\s*[1-9]")
 
 
 def checked_name(name: str) -> str:
@@ -27,80 +36,129 @@ def checked_name(name: str) -> str:
     return name
 
 
-def listing(folder: Path) -> dict[str, Any]:
-    """The visible regular files of a folder, the newest first."""
-    files = []
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if not entry.name.startswith(".") and entry.is_file(follow_symlinks=False):
-                    status = entry.stat(follow_symlinks=False)
-                    modified = datetime.datetime.fromtimestamp(status.st_mtime, datetime.UTC).isoformat(timespec="seconds")
-                    files.append((status.st_mtime, {"name": entry.name, "size": status.st_size, "modified": modified}))
-    except FileNotFoundError:
-        pass
-    files.sort(key=lambda pair: (-pair[0], pair[1]["name"]))
-    return {"directory": str(folder), "files": [row for _, row in files]}
+class ProjectFiles:
+    """The files of one project: ``downloads``, ``uploads`` and ``outbox`` below its folder."""
 
+    def __init__(self, data: DataDir, project: str, settings: Settings) -> None:
+        self._root = data.root
+        self._folder = data.project(project)
+        self._parts = self._folder.relative_to(data.root).parts
+        self._limit = settings.max_file_mb << 20
+        self.uploads = Uploads(data.uploads(project), self._limit)
 
-async def send(request: web.Request, folder: Path, name: str) -> web.StreamResponse:
-    """The bytes of one file; never through a symbolic link. Raises `TelebrowserError`."""
-    path = folder / checked_name(name)
-    if path.is_symlink() or not path.is_file():
-        raise TelebrowserError("NOT_FOUND", "There is no such file")
-    headers = {"Content-Disposition": "attachment", "Content-Type": "application/octet-stream", "X-Content-Type-Options": "nosniff"}
-    return web.FileResponse(path, headers=headers)
+    # What launchers are told
 
+    def offer(self, tools: dict[str, dict[str, str]]) -> str:
+        """The header that tells a launcher which arguments of ``tools`` are paths, and how to find out that it shares the disk. Blocks."""
+        try:
+            shared: Shared | None = Shared(str(self._folder), self._prove())
+        except OSError:
+            shared = None  # then everything goes over HTTP, where the trouble is told
+        return Offer(tools, self._limit, shared).header()
 
-class _Upload:
-    """One file on its way: under a hidden name until it is whole. The methods block; they are called in a thread."""
+    def _prove(self) -> str:
+        """The SHA-256 of a secret file in the uploads, made when there is none: who can read it shares the disk."""
+        (self._folder / "uploads").mkdir(mode=0o700, parents=True, exist_ok=True)
+        uploads = self._open_folder("uploads")
+        try:
+            try:
+                proof = beneath.open_file(uploads, (PROOF,))
+            except FileNotFoundError:
+                with beneath.Arrival(os.dup(uploads), mode=0o600) as arrival:
+                    arrival.write(secrets.token_hex(32).encode())
+                    with contextlib.suppress(FileExistsError):
+                        arrival.publish(PROOF, replace=False)
+                proof = beneath.open_file(uploads, (PROOF,))
+            with open(proof, "rb") as file:
+                return hashlib.sha256(file.read(256)).hexdigest()
+        finally:
+            os.close(uploads)
 
-    def __init__(self, folder: Path, name: str) -> None:
-        self.size = 0
-        self._folder = folder
-        self._target = folder / name
-        self._temporary = folder / f".upload-{secrets.token_hex(8)}"
-        self._descriptor = -1
+    # Out
 
-    def open(self) -> None:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        if os.geteuid() == 0:
-            # The browser may run as a user of its own, to whom the folder then belongs.
-            owner = os.stat(self._folder)
-            os.fchown(self._descriptor, owner.st_uid, owner.st_gid)
+    def downloads(self) -> dict[str, Any]:
+        """The visible regular files of the downloads, the newest first. Blocks."""
+        try:
+            descriptor = self._open_folder("downloads")
+        except FileNotFoundError:
+            return listing(self._folder / "downloads")
+        except OSError as error:
+            raise TelebrowserError("UNSAFE_PATH", f"The downloads cannot be listed: {error.strerror}", "Remove what stands in their place.") from None
+        try:
+            return {**listing(Path(f"/proc/self/fd/{descriptor}")), "directory": str(self._folder / "downloads")}
+        finally:
+            os.close(descriptor)
 
-    def write(self, chunk: bytes) -> None:
-        view = memoryview(chunk)
-        while view:
-            view = view[os.write(self._descriptor, view) :]
-        self.size += len(chunk)
+    async def send_download(self, request: web.Request, name: str) -> web.StreamResponse:
+        """The bytes of one download, or a part of them. Raises `TelebrowserError`."""
+        return await self._send(request, "downloads", checked_name(name))
 
-    def finish(self) -> str:
-        os.replace(self._temporary, self._target)
-        return str(self._target)
+    async def send_outgoing(self, request: web.Request, name: str) -> web.StreamResponse:
+        """The bytes of a file that an engine wrote for its agent. Raises `TelebrowserError`."""
+        return await self._send(request, "outbox", _outgoing(name))
 
-    def clean_up(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
+    def drop_outgoing(self, name: str) -> None:
+        """The agent has its file. Blocks."""
         with contextlib.suppress(OSError):
-            self._temporary.unlink()
+            folder = self._open_folder("outbox")
+            try:
+                os.unlink(_outgoing(name), dir_fd=folder)
+            finally:
+                os.close(folder)
+
+    async def _send(self, request: web.Request, kind: str, name: str) -> web.StreamResponse:
+        try:
+            descriptor = await asyncio.to_thread(beneath.open_file, self._root, (*self._parts, kind, name))
+        except OSError:
+            raise TelebrowserError("NOT_FOUND", "There is no such file") from None
+        try:
+            headers = dict(HEADERS)
+            if _WANTED.search(request.headers.get("Want-Repr-Digest", "")):
+                headers["Repr-Digest"] = f"sha-256=:{await asyncio.to_thread(_sha256, descriptor)}:"
+            # By its descriptor: what was walked to is what is sent, and no compressed file beside it in its place.
+            response = web.FileResponse(f"/proc/self/fd/{descriptor}", headers=headers, chunk_size=CHUNK_BYTES)
+            await response.prepare(request)
+            return response
+        finally:
+            os.close(descriptor)
+
+    # In
+
+    async def receive(self, request: web.Request, name: str) -> dict[str, Any]:
+        """Store the body of a PUT. Raises `TelebrowserError`."""
+        return await self.uploads.receive(request, _folder(request), checked_name(name))
+
+    async def received(self, request: web.Request, name: str) -> web.Response:
+        """How much of an upload is here."""
+        folder = _folder(request)
+        offset = await self.uploads.offset(folder, checked_name(name)) if folder is not None else 0
+        return web.Response(headers={"Upload-Offset": str(offset), "Cache-Control": "no-store"})
+
+    def close(self) -> None:
+        """Throw away what broke off."""
+        self.uploads.close()
+
+    def _open_folder(self, kind: str) -> int:
+        return beneath.open_folder(self._root, (*self._parts, kind))
 
 
-async def receive(request: web.Request, folder: Path, name: str) -> dict[str, Any]:
-    """Store the body as ``name``, whole or not at all. Raises `TelebrowserError`."""
-    upload = _Upload(folder, checked_name(name))
-    try:
-        await asyncio.to_thread(upload.open)
-        async for chunk in request.content.iter_chunked(CHUNK_BYTES):
-            await asyncio.to_thread(upload.write, chunk)
-        path = await asyncio.to_thread(upload.finish)
-    except ConnectionError:
-        raise
-    except OSError as error:
-        if is_disk_full(error):
-            raise TelebrowserError("DISK_FULL", f"There is no room for the file in {folder}") from None
-        raise TelebrowserError("INTERNAL", f"The file was not stored: {error.strerror}", "See gateway.log.") from None
-    finally:
-        await asyncio.shield(asyncio.to_thread(upload.clean_up))
-    return {"path": path, "size": upload.size}
+def _outgoing(name: str) -> str:
+    if not OUTBOX_NAME.fullmatch(name):
+        raise TelebrowserError("NOT_FOUND", "There is no such file")
+    return name
+
+
+def _folder(request: web.Request) -> str | None:
+    folder = request.query.get("folder")
+    if folder is not None and not FOLDER.fullmatch(folder):
+        raise TelebrowserError("INVALID_ARGS", "folder must have 16 digits from 0 to f")
+    return folder
+
+
+def _sha256(descriptor: int) -> str:
+    hasher = hashlib.sha256()
+    offset = 0
+    while chunk := os.pread(descriptor, 1 << 20, offset):
+        hasher.update(chunk)
+        offset += len(chunk)
+    return base64.b64encode(hasher.digest()).decode()

@@ -20,6 +20,7 @@ from ..errors import TelebrowserError
 from .audit import Audit
 from .browser import BrowserLink
 from .engines import Engines
+from .files import ProjectFiles
 from .handoff.agents import SessionHandoffs
 from .session import SessionBrowser
 from .status import document, session_document
@@ -51,6 +52,7 @@ class ProjectBrowser:
         self.hold_until: float | None = None
         self.downloads_dir = data.downloads(project)
         self.uploads_dir = data.uploads(project)
+        self.files = ProjectFiles(data, project, settings)
         self.engines = Engines(settings, self.provider, self._session_over)
         self.owner = owner
         self._data = data
@@ -407,6 +409,7 @@ class ProjectBrowser:
         self._saving = True
         await self._let_go()
         await self.engines.aclose()
+        self.files.close()
         for task in self._tasks:
             task.cancel()
 

@@ -11,7 +11,7 @@ import contextlib
 import json
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
@@ -181,10 +181,15 @@ async def _finish(request: web.Request, socket: web.WebSocketResponse, outbox: O
 
 
 async def serve_mcp(
-    request: web.Request, sockets: set[web.WebSocketResponse], ready: Callable[[], Awaitable[None]], serve: Callable[[Receive, Send], Awaitable[None]]
+    request: web.Request,
+    headers: Mapping[str, str],
+    sockets: set[web.WebSocketResponse],
+    ready: Callable[[], Awaitable[None]],
+    serve: Callable[[Receive, Send], Awaitable[None]],
 ) -> web.WebSocketResponse:
-    """Give one MCP client to ``serve``, one JSON-RPC message per text frame, once the engine is ``ready``."""
+    """Give one MCP client to ``serve``, one JSON-RPC message per text frame, once the engine is ``ready``; ``headers`` go into the upgrade's answer."""
     socket = new_socket()
+    socket.headers.update(headers)
     await socket.prepare(request)
     sockets.add(socket)
 

@@ -6,6 +6,7 @@ sessions exist.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
@@ -16,8 +17,10 @@ from aiohttp import web
 from .. import tokens
 from ..config import BY_FIELD
 from ..errors import ConfigError, TelebrowserError
+from ..handover import HEADER
 from ..mcp.access import Access
-from . import discovery, files
+from ..mcp.tools import PATHS
+from . import discovery
 from .browser import BrowserLink
 from .discovery import Place
 from .handoff import http as handoffs
@@ -189,15 +192,24 @@ async def _protocol(call: Call) -> web.StreamResponse:
 
 
 async def _downloads(call: Call) -> web.StreamResponse:
-    return web.json_response(files.listing(call.browser.downloads_dir))
+    return web.json_response(await asyncio.to_thread(call.browser.files.downloads))
 
 
 async def _download(call: Call) -> web.StreamResponse:
-    return await files.send(call.request, call.browser.downloads_dir, call.rest)
+    return await call.browser.files.send_download(call.request, call.rest)
+
+
+async def _outgoing(call: Call) -> web.StreamResponse:
+    if call.request.method != "DELETE":
+        return await call.browser.files.send_outgoing(call.request, call.rest)
+    await asyncio.to_thread(call.browser.files.drop_outgoing, call.rest)
+    return web.Response(status=204)
 
 
 async def _upload(call: Call) -> web.StreamResponse:
-    stored = await files.receive(call.request, call.browser.uploads_dir, call.rest)
+    if call.request.method == "HEAD":
+        return await call.browser.files.received(call.request, call.rest)
+    stored = await call.browser.files.receive(call.request, call.rest)
     call.gateway.audit.write(call.browser.project, "upload", size=stored["size"])
     return web.json_response(stored, status=201)
 
@@ -223,8 +235,10 @@ async def _mcp(call: Call) -> web.StreamResponse:
     session, own = call.session, call.request.query.get("tools") == "own"
     access = Access(call.place.http, call.place.ws + "/devtools/browser")
     call.browser.touch()
+    offer = await asyncio.to_thread(call.browser.files.offer, PATHS)
     return await serve_mcp(
         call.request,
+        {HEADER: offer},
         call.gateway.sockets,
         call.gateway.engine_ready,
         lambda receive, send: call.browser.engines.serve(session, receive, send, own=own, access=access),
@@ -251,7 +265,8 @@ ROUTES: dict[tuple[str, ...], Route] = {
     ("json", "close", "*"): Route(ANY, _close, scoped=True),
     ("downloads",): Route(GET, _downloads),
     ("downloads", "*"): Route(GET, _download),
-    ("uploads", "*"): Route(PUT, _upload),
+    ("uploads", "*"): Route(PUT | {"HEAD"}, _upload),
+    ("outbox", "*"): Route(GET | {"DELETE"}, _outgoing),
     ("devtools", "browser"): Route(GET, _cdp, scoped=True, websocket=True),
     ("devtools", "browser", "*"): Route(GET, _cdp, scoped=True, websocket=True),
     ("devtools", "page", "*"): Route(GET, _cdp_page, scoped=True, websocket=True),

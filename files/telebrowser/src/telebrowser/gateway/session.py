@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..cdp.transport import Transport
+from ..errors import TelebrowserError
 from ..page.provider import HandoffPort
 from .client import Client
 
@@ -83,6 +84,15 @@ class SessionBrowser:
         self._connect = connect
         self._activity = activity
         self._status = status
+
+    @property
+    def outbox_dir(self) -> Path:
+        """Files on their way to the agent; beside the folders that the browser sees."""
+        return self.uploads_dir.parent / "outbox"
+
+    def local_file(self, path: str) -> Path:
+        """None: what a client names on this machine is not the client's."""
+        raise TelebrowserError("UNSAFE_PATH", f"{path[:200]!r} is not a file that was sent", "Send it to uploads/NAME, and name upload:NAME.")
 
     async def connect(self) -> Transport:
         """A fresh client connection of the session; starts the browser if needed. Raises `TelebrowserError`."""

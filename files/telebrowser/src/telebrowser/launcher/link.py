@@ -21,8 +21,8 @@ from websockets.http11 import Response
 from websockets.protocol import OPEN
 from websockets.uri import WebSocketURI
 
+from ..handover import HEADER as FILES_HEADER
 from .address import Address, forbidden_text, unreachable_text
-from .transfer import HEADER as FILES_HEADER
 
 if TYPE_CHECKING:
     from ssl import MemoryBIO, SSLObject

@@ -16,12 +16,13 @@ import time
 from collections.abc import Callable
 
 from ..errors import EXIT_INTERRUPTED, EXIT_OK, ExitError
+from ..handover import read_offer
 from .address import Finder
 from .conversation import DOWN, OPEN, Conversation
 from .lines import LineSplitter
 from .link import Link, LinkError
 from .stdio import READ_BYTES, Output, Parent, Signals, fill_closed
-from .transfer import Desk, read_offer
+from .transfer import Desk
 from .transfer_thread import Workers
 
 MAX_LINE_BYTES = 100 << 20

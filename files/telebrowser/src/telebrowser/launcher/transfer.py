@@ -1,7 +1,7 @@
 """Paths in tool calls: which arguments they are, what the engine gets in their place, and what comes back. Sans-I/O.
 
-A path in a tool's argument means the agent's machine. The gateway says in the header `HEADER` of its answer to the
-upgrade which arguments of which tools are paths. A call with one of them is held here while a `Job` (which blocks, so
+A path in a tool's argument means the agent's machine. The gateway says in its answer to the upgrade
+(`handover.HEADER`) which arguments of which tools are paths. A call with one of them is held here while a `Job` (which blocks, so
 it runs in a thread) checks the paths and sends the files; the engine then gets references: ``upload:FOLDER/NAME`` for
 a file to read, ``agent:PATH`` for a place to write. The answer to the latter names its file in ``_meta[MARK]``; it is
 held until the file lies in its place. Everything else passes untouched.
@@ -14,53 +14,12 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import TelebrowserError
+from ..handover import AGENT, MARK, PASSED, READ, WRITE, Offer
 
 if TYPE_CHECKING:
     from .address import Finder
     from .transfer_job import Depot
     from .transfer_paths import Target
-
-HEADER = "Telebrowser-Files"
-MARK = "telebrowser/file"
-READ, WRITE = "read", "write"
-PASSED = ("download:",)
-"""Beginnings of values that mean a file at the gateway, such as ``download:report.pdf``; they are no paths."""
-UPLOAD = "upload:"
-AGENT = "agent:"
-
-
-class Shared(NamedTuple):
-    """How a launcher finds out that it shares the disk: the project's folder, and the SHA-256 of `PROOF` in its uploads."""
-
-    folder: str
-    proof: str
-
-
-PROOF = ".shared"
-
-
-class Offer(NamedTuple):
-    """What a gateway says of files: path arguments by tool (argument → `READ` or `WRITE`), bytes of one file, the shared disk."""
-
-    tools: dict[str, dict[str, str]]
-    limit: int
-    shared: Shared | None
-
-    def header(self) -> str:
-        """The text of the header; ASCII, one line."""
-        shared = None if self.shared is None else {"folder": self.shared.folder, "proof": self.shared.proof}
-        return json.dumps({"tools": self.tools, "limit": self.limit, "shared": shared}, separators=(",", ":"))
-
-
-def read_offer(text: str | None) -> Offer | None:
-    """The offer in a header; None for a gateway that makes none, or one that cannot be understood."""
-    try:
-        body = json.loads(text or "null")
-        tools = {str(tool): {str(name): str(use) for name, use in marks.items() if use in (READ, WRITE)} for tool, marks in body["tools"].items()}
-        shared = body.get("shared")
-        return Offer(tools, int(body["limit"]), None if shared is None else Shared(str(shared["folder"]), str(shared["proof"])))
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return None
 
 
 class Call(NamedTuple):
@@ -99,7 +58,7 @@ class Sending(Job):
         arguments = dict(self._call.message["params"]["arguments"])
         # Bad places to write are found before anything is sent.
         for name in self._call.writes:
-            self.targets.append(roots.target(arguments[name], overwrite=arguments.get("overwrite") is True))
+            self.targets.append(roots.target(arguments[name]))
             arguments[name] = AGENT + arguments[name]
         arguments.update(references(roots, {name: arguments[name] for name in self._call.reads}, self._desk.limit, self._desk.depot(self)))
         params = {**self._call.message["params"], "arguments": arguments}

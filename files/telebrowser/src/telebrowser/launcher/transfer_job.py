@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import errno
 import hashlib
 import os
 import secrets
@@ -14,9 +13,9 @@ from urllib.parse import quote
 
 from .. import beneath
 from ..errors import TelebrowserError
+from ..handover import PASSED, PROOF, UPLOAD, Shared
 from . import transfer_http
 from .address import Finder
-from .transfer import PASSED, PROOF, UPLOAD, Shared
 from .transfer_paths import Roots, Source, Target, refusal
 
 MAX_PROOF = 256
@@ -137,7 +136,7 @@ class GatewayDepot:
         finally:
             os.close(folder)
         try:
-            copy_all(source, arrival)
+            beneath.copy(source, arrival)
         finally:
             os.close(source)
         return True
@@ -163,13 +162,3 @@ def write_data(mark: Mapping[str, Any], arrival: beneath.Arrival) -> None:
     if hashlib.sha256(data).hexdigest() != mark.get("sha256"):
         raise TelebrowserError("INTERNAL", "The file came with a wrong checksum and was thrown away", "Call again.")
     arrival.write(data)
-
-
-def copy_all(source: int, arrival: beneath.Arrival) -> None:
-    """Copy a whole file within the kernel. Raises OSError."""
-    left = os.fstat(source).st_size
-    while left > 0:
-        done = os.sendfile(arrival.descriptor, source, None, left)
-        if not done:
-            raise OSError(errno.EIO, "the file became shorter while it was copied")
-        left -= done

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import stat
 from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -31,24 +30,23 @@ class Source(NamedTuple):
 
 
 class Target(NamedTuple):
-    """Where a file is to be put: ``parts`` below the folder ``root``; ``shown`` is the path as the agent gave it."""
+    """Where a new file is to be put: ``parts`` below the folder ``root``; ``shown`` is the path as the agent gave it."""
 
     root: str
     parts: tuple[str, ...]
     shown: str
-    overwrite: bool
 
     def open(self) -> beneath.Arrival:
         """A hidden file beside the place; missing folders are created. Raises `TelebrowserError`."""
         try:
-            return beneath.Arrival(beneath.open_folder(self.root, self.parts[:-1], make=True))
+            return beneath.Arrival(beneath.open_folder(self.root, self.parts[:-1], make=0o777))
         except OSError as error:
             raise refusal(self.shown, error, "cannot be written") from None
 
     def publish(self, arrival: beneath.Arrival) -> None:
-        """Give the file its name in one step; another file of that name stays unless it may be replaced. Raises `TelebrowserError`."""
+        """Give the file its name in one step; another file of that name stays. Raises `TelebrowserError`."""
         try:
-            arrival.publish(self.parts[-1], replace=self.overwrite)
+            arrival.publish(self.parts[-1], replace=False)
         except FileExistsError:
             raise _exists(self.shown) from None
         except OSError as error:
@@ -93,8 +91,8 @@ class Roots:
             raise refusal(path, error, "cannot be read") from None
         return Source(descriptor, os.path.join(root, *parts), os.fstat(descriptor).st_size)
 
-    def target(self, path: str, *, overwrite: bool) -> Target:
-        """Where a file may be put. Checked before the call, so that a bad path costs nothing. Raises `TelebrowserError` UNSAFE_PATH."""
+    def target(self, path: str) -> Target:
+        """Where a new file may be put. Checked before the call, so that a bad path costs nothing. Raises `TelebrowserError` UNSAFE_PATH."""
         root, parts = self.find(path)
         if path.endswith("/"):
             raise TelebrowserError("UNSAFE_PATH", f"{path[:200]!r} names a folder", "Name a file.")
@@ -103,20 +101,16 @@ class Roots:
         try:
             folder = beneath.open_folder(root, parts[:-1])
         except FileNotFoundError:
-            return Target(root, parts, path, overwrite)
+            return Target(root, parts, path)
         except OSError as error:
             raise refusal(path, error, "cannot be written") from None
         try:
-            there = os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
+            os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
         except FileNotFoundError:
-            return Target(root, parts, path, overwrite)
+            return Target(root, parts, path)
         finally:
             os.close(folder)
-        if not stat.S_ISREG(there.st_mode):
-            raise TelebrowserError("UNSAFE_PATH", f"{path[:200]!r} exists and is not a regular file", "Use another name.")
-        if not overwrite:
-            raise _exists(path)
-        return Target(root, parts, path, overwrite)
+        raise _exists(path)
 
 
 def declared(listed: object) -> list[str]:
@@ -133,7 +127,7 @@ def declared(listed: object) -> list[str]:
 
 
 def _exists(path: str) -> TelebrowserError:
-    return TelebrowserError("UNSAFE_PATH", f"{path[:200]!r} exists already and was left alone", "Pass overwrite: true, or use another name.")
+    return TelebrowserError("UNSAFE_PATH", f"{path[:200]!r} exists already and was left alone", "Use another name, or remove it first.")
 
 
 def refusal(path: str, error: OSError, what: str) -> TelebrowserError:

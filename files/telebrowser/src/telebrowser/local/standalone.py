@@ -26,6 +26,7 @@ from ..mcp.endpoint import Endpoint
 from ..page.provider import HandoffPort
 from ..page.urls import may_load
 from ..supervisor.chromium import find_program
+from .files import LocalFiles
 from .private_browser import PrivateBrowser
 
 log = logging.getLogger("telebrowser.standalone")
@@ -47,6 +48,7 @@ class StandaloneProvider:
         self.output_dir = Path(settings.output_dir).absolute()
         self.downloads_dir = self.output_dir / "downloads"
         self.uploads_dir = self.output_dir / "uploads"
+        self.outbox_dir = self.output_dir / ".outbox"
         self.handoffs: HandoffPort | None = None
         self.last_used = time.monotonic()
         self._settings = settings
@@ -122,6 +124,13 @@ class StandaloneProvider:
             "downloads": {"directory": str(self.downloads_dir)},
             "version": __version__,
         }
+
+    def local_file(self, path: str) -> Path:
+        """A file that `local.files` has found below the working directory or a root: agent, engine and browser are one user's."""
+        real = os.path.realpath(path)
+        if self._link is not None:
+            self._link.files.admit(real)
+        return Path(real)
 
     def activity(self) -> None:
         """A call begins or ends."""
@@ -243,8 +252,9 @@ async def serve(project: str, session: str, settings: config.Settings, cdp_url: 
     stdio = Stdio(loop)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, stdio.ended.set)
-    serving = asyncio.create_task(endpoint.run(stdio.receive, stdio.send))
-    keepers = [asyncio.create_task(provider.idle_stop(endpoint)), asyncio.create_task(_watch_parent(stdio.ended))]
+    files = LocalFiles(stdio.receive, stdio.send, outbox=provider.outbox_dir, downloads=provider.downloads_dir)
+    serving = asyncio.create_task(endpoint.run(files.receive, files.send))
+    keepers = [asyncio.create_task(files.run()), asyncio.create_task(provider.idle_stop(endpoint)), asyncio.create_task(_watch_parent(stdio.ended))]
     await stdio.ended.wait()
     await asyncio.wait({serving}, timeout=DRAIN_SECONDS)
     for task in (serving, *keepers):

@@ -8,14 +8,14 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcp.types import CallToolResult, ContentBlock, ImageContent, TextContent
 
 from ..cdp.connection import CdpError, ConnectionLost, SessionGone
 from ..errors import TelebrowserError
 from ..listing import listing
-from ..page import evaluate, keyboard, navigate, pointer, reading, screenshot, snapshot, tabs
+from ..page import evaluate, files, keyboard, navigate, pointer, reading, save, screenshot, snapshot, tabs
 from ..page.deadline import Deadline
 from ..page.document import DocumentGone, ScriptFailed
 from ..page.engine import Engine
@@ -30,6 +30,13 @@ from .validate import validated
 log = logging.getLogger("telebrowser.engine")
 
 Content = list[ContentBlock]
+
+
+class Answer(NamedTuple):
+    """The content of a result, and its ``_meta``."""
+
+    content: Content
+    meta: dict[str, Any] | None = None
 
 
 class Calls:
@@ -48,8 +55,11 @@ class Calls:
         try:
             if name in DATA:
                 return self._data(name, arguments, access)
-            content = await self._run(name, arguments)
-            return CallToolResult(content=content, is_error=False)
+            answer = await self._run(name, arguments)
+            result = CallToolResult(content=answer.content, is_error=False)
+            if answer.meta is not None:
+                result.meta = answer.meta
+            return result
         except TelebrowserError as error:
             log.info("%s failed with %s after %d ms", name, error.code, (time.monotonic() - began) * 1000)
             return CallToolResult(content=[TextContent(type="text", text=clean(error.text() + self._notes_text()))], is_error=True)
@@ -65,7 +75,7 @@ class Calls:
         answer = json.loads(clean(json.dumps(answer)))
         return CallToolResult(content=self._json(answer), structured_content=answer, is_error=False)
 
-    async def _run(self, name: str, arguments: dict[str, Any] | None) -> Content:
+    async def _run(self, name: str, arguments: dict[str, Any] | None) -> Answer:
         tool = BY_NAME.get(name)
         if tool is None:
             raise TelebrowserError("INVALID_ARGS", f"There is no tool {name[:80]!r}", f"The tools are {', '.join(BY_NAME)}.")
@@ -102,12 +112,12 @@ class Calls:
         asked = args.get("timeout_ms", tool.default_ms or settings.tool_timeout_ms)
         return int(min(most, asked))
 
-    async def _dispatch(self, tool: ToolDefinition, args: dict[str, Any], deadline: Deadline) -> Content:
+    async def _dispatch(self, tool: ToolDefinition, args: dict[str, Any], deadline: Deadline) -> Answer:
         engine = self._engine
         if tool.name == "browser_tabs":
             if args.get("action") == "close" and (closing := self._named(args.get("tab"))) is not None:
                 self._leave_to_person(tool, closing)
-            return self._json(await tabs.tabs(engine, args, deadline))
+            return Answer(self._json(await tabs.tabs(engine, args, deadline)))
         tab = await engine.tab(args.get("tab"), deadline.left())
         self._leave_to_person(tool, tab)
         if tab.persons_dialog is not None and tool.name != "browser_get_console":
@@ -115,12 +125,15 @@ class Calls:
         if tool.name == "browser_screenshot":
             shot = await screenshot.screenshot(engine, tab, args, deadline)
             picture: Content = [ImageContent(type="image", data=base64.b64encode(shot.data).decode(), mime_type=shot.mime)] if shot.data else []
-            return [*self._json(shot.told, tab), *picture]
+            return Answer([*self._json(shot.told, tab), *picture], shot.meta)
+        if tool.name == "browser_save":
+            saved = await save.save(engine, tab, args, deadline)
+            return Answer(self._json(saved.told, tab), saved.meta)
         if tool.name == "browser_snapshot" and args.get("format", "outline") == "outline":
             text = await snapshot.outline(engine, tab, args, deadline)
-            return [TextContent(type="text", text=clean(self._notes_text() + text))]
+            return Answer([TextContent(type="text", text=clean(self._notes_text() + text))])
         handler = HANDLERS[tool.name]
-        return self._json(await handler(engine, tab, args, deadline), tab)
+        return Answer(self._json(await handler(engine, tab, args, deadline), tab))
 
     def _leave_to_person(self, tool: ToolDefinition, tab: Tab) -> None:
         """Raises ``HANDOFF_OPEN`` for what would get in the way of a person who is asked to the tab."""
@@ -191,6 +204,7 @@ HANDLERS: dict[str, Handler] = {
     "browser_snapshot": snapshot.elements,
     "browser_click": pointer.click,
     "browser_type": keyboard.type_text,
+    "browser_upload": files.upload,
     "browser_wait_for": _wait_for,
     "browser_get_text": reading.get_text,
     "browser_scroll": reading.scroll,

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ..handover import READ, WRITE
+
 
 class ToolDefinition(NamedTuple):
-    """One tool; ``properties`` are JSON schemas, ``required`` their mandatory names; ``output`` is the schema of a structured answer."""
+    """One tool; ``properties`` are JSON schemas, ``required`` their mandatory names; ``output`` is the schema of a structured answer.
+
+    ``paths`` names the arguments that are paths on the agent's machine, and whether they are read or written (`handover`).
+    """
 
     name: str
     title: str
@@ -19,6 +24,7 @@ class ToolDefinition(NamedTuple):
     open_world: bool = True
     default_ms: int | None = None
     output: dict[str, Any] | None = None
+    paths: dict[str, str] = {}  # noqa: RUF012
 
     def schema(self) -> dict[str, Any]:
         """The input schema; unknown arguments are refused."""
@@ -34,6 +40,7 @@ TAB = {"type": "string", "description": "Tab, from browser_tabs; default: the cu
 TIMEOUT = {"type": "integer", "minimum": 1, "description": "Deadline of this call in ms"}
 REF = {"type": "string", "description": "Ref from browser_snapshot, such as e12"}
 SELECTOR = {"type": "string", "description": "CSS selector, instead of ref"}
+PATH = {"type": "string", "description": "New file on your machine, below the working directory"}
 
 
 def _common(**properties: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -119,6 +126,27 @@ TOOLS: tuple[ToolDefinition, ...] = (
         destructive=True,
     ),
     ToolDefinition(
+        "browser_upload",
+        "Upload files",
+        "Give files of your machine to a file input, visible or hidden: target the input, its label, or the button that opens the chooser; without a "
+        "target it is the chooser that a click has just opened, or the page's only file input. The answer names what the page received.",
+        _common(
+            ref=REF,
+            selector=SELECTOR,
+            paths={
+                "type": "array",
+                "items": STRING,
+                "minItems": 1,
+                "maxItems": 32,
+                "description": "Files below the working directory; download:NAME for one of the downloads",
+            },
+        ),
+        ("paths",),
+        destructive=True,
+        default_ms=30_000,
+        paths={"paths": READ},
+    ),
+    ToolDefinition(
         "browser_wait_for",
         "Wait for something",
         "Wait until an element is visible or a text is on the page, in any frame.",
@@ -138,16 +166,34 @@ TOOLS: tuple[ToolDefinition, ...] = (
     ToolDefinition(
         "browser_screenshot",
         "Screenshot",
-        "Picture of the visible part, or of the whole page (scaled down if large, never cropped). Returned inline and saved.",
+        "Picture of the visible part, or of the whole page (scaled down if large, never cropped). Returned inline and saved; "
+        "with path it is only written there.",
         _common(
             full_page=_flag("The whole page; default false"),
             format={"type": "string", "enum": ["jpeg", "png"], "description": "Default jpeg"},
             quality=_number("For jpeg; default 80", 1, 100),
             filename=_text("Plain relative name"),
+            path=PATH,
             delay_ms=_number("Wait before the capture", 0, 5000),
         ),
         read_only=True,
         default_ms=30_000,
+        paths={"path": WRITE},
+    ),
+    ToolDefinition(
+        "browser_save",
+        "Save the page",
+        "Save the page as pdf, as the html that it is now, or whole in one mhtml file. Without path it lies among the downloads.",
+        _common(
+            format={"type": "string", "enum": ["pdf", "html", "mhtml"], "description": "Default pdf"},
+            path=PATH,
+            landscape=_flag("For pdf"),
+            ref={**REF, "description": "For html: only this element"},
+            selector=SELECTOR,
+        ),
+        read_only=True,
+        default_ms=30_000,
+        paths={"path": WRITE},
     ),
     ToolDefinition(
         "browser_scroll",
@@ -270,3 +316,5 @@ OWN = frozenset({"browser_handoff", "browser_handoff_status", "browser_downloads
 """The tools that are served beside those of another server, whose own tools drive the pages."""
 
 BY_NAME = {tool.name: tool for tool in TOOLS}
+PATHS = {tool.name: tool.paths for tool in TOOLS if tool.paths}
+"""Path arguments by tool, as launchers are told of them."""

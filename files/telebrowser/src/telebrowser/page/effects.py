@@ -126,7 +126,7 @@ def describe(tab: Tab, watch: Watch) -> dict[str, Any]:
     if watch.downloads:
         told["downloads"] = [download_told(download) for download in watch.downloads]
     if watch.choosers:
-        told["file_chooser"] = {"mode": watch.choosers[-1], "note": "the page asked for a file; the chooser was closed"}
+        told["file_chooser"] = {"mode": watch.choosers[-1], "note": "the page asks for a file: call browser_upload with paths and no target"}
     return told
 
 

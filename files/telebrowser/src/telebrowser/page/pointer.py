@@ -28,7 +28,7 @@ async def click(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadli
         element = await find(engine, tab, args, deadline)
         with tab.watch() as watch:
             try:
-                return await _click(engine, tab, element, args, watch, deadline)
+                return await click_element(engine, tab, element, args, watch, deadline)
             except (DocumentGone, SessionGone):
                 if tab.closed:
                     return {"clicked": True, **element.given, "closed": "the tab closed"}
@@ -38,7 +38,8 @@ async def click(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadli
                 raise TelebrowserError("REF_STALE", f"The page went to {tab.url} before the click; nothing was clicked") from None
 
 
-async def _click(engine: Engine, tab: Tab, element: Element, args: dict[str, Any], watch: Watch, deadline: Deadline) -> dict[str, Any]:
+async def click_element(engine: Engine, tab: Tab, element: Element, args: dict[str, Any], watch: Watch, deadline: Deadline) -> dict[str, Any]:
+    """Click an element within a step that holds the tab's lock and watches it; see `click`."""
     count = args.get("count", 1)
     for attempt in range(ATTEMPTS):
         ready = await _prepare(element, {"guard": True, "patience": PATIENCE_MS if attempt else MOVE_PATIENCE_MS, "hover": False}, deadline)

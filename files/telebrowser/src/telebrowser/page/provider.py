@@ -44,6 +44,14 @@ class BrowserProvider(Protocol):
     output_dir: Path
     downloads_dir: Path
     uploads_dir: Path
+
+    @property
+    def outbox_dir(self) -> Path:
+        """Where files for the agent wait to be fetched; the browser does not see it."""
+
+    def local_file(self, path: str) -> Path:
+        """A file of this machine that the agent may use. Raises TelebrowserError ``UNSAFE_PATH`` where the agent is elsewhere."""
+
     handoffs: HandoffPort | None
 
     async def connect(self) -> Transport:

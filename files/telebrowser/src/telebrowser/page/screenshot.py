@@ -13,9 +13,12 @@ from typing import Any, NamedTuple
 
 from ..cdp.connection import CdpError
 from ..errors import TelebrowserError
+from ..handover import MARK
 from .deadline import Deadline
 from .document import DocumentGone
 from .engine import Engine
+from .files import place
+from .outbox import Outgoing
 from .tab import Tab
 
 MAX_PIXELS = 16_000_000
@@ -26,16 +29,18 @@ NAME = re.compile(r"[\w. ()+@=,-]{1,120}", re.UNICODE)
 
 
 class Shot(NamedTuple):
-    """A picture and what the answer says about it."""
+    """A picture, what the answer says about it, and the answer's ``_meta``. ``data`` is empty where it is not shown."""
 
     data: bytes
     mime: str
     told: dict[str, Any]
+    meta: dict[str, Any] | None = None
 
 
 async def screenshot(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadline) -> Shot:
-    """Capture the tab, save the file in the output folder. Raises ``UNSAFE_PATH``, ``TIMEOUT`` or ``DISK_FULL``."""
-    kind = args.get("format", "jpeg")
+    """Capture the tab; save the file in the output folder, or at ``path`` on the agent's machine. Raises ``UNSAFE_PATH``, ``TIMEOUT`` or ``DISK_FULL``."""
+    wanted = place(args)
+    kind = args.get("format") or ("png" if (wanted or "").lower().endswith(".png") else "jpeg")
     path = safe_path(engine.provider.output_dir, args.get("filename"), kind)
     await tab.navigation_guard(deadline.left())
     if args.get("delay_ms"):
@@ -48,6 +53,11 @@ async def screenshot(engine: Engine, tab: Tab, args: dict[str, Any], deadline: D
             data, told = await _full_page(tab, options, deadline)
     else:
         data, told = await _capture(tab, options, deadline), {}
+    if wanted is not None:
+        outgoing = Outgoing(engine.provider.outbox_dir)
+        await asyncio.to_thread(outgoing.write, data)
+        mark = await asyncio.to_thread(outgoing.mark)
+        return Shot(b"", f"image/{kind}", {"path": wanted, "size": len(data), "truncated": False, **told}, {MARK: mark})
     await asyncio.to_thread(write_file, path, data)
     inline = len(data) <= engine.settings.max_image_bytes
     return Shot(data if inline else b"", f"image/{kind}", {"path": str(path), "size": len(data), "truncated": not inline, **told})

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..cdp.connection import ConnectionLost, Session
 from ..errors import TelebrowserError
@@ -21,6 +21,14 @@ from .lock import OperationLock
 CROSS_DOCUMENT = frozenset({"reload", "reloadBypassingCache", "restore", "restoreWithPost", "historyDifferentDocument", "differentDocument"})
 BLOCKED = "net::ERR_BLOCKED_BY_CLIENT"
 BACKGROUND_REQUESTS = frozenset({"XHR", "Fetch"})
+
+
+class Chooser(NamedTuple):
+    """A file chooser that the page wanted to open: where, and the input that takes the files, if it is one."""
+
+    session: Session
+    frame: str
+    input: int | None
 
 
 class Tab:
@@ -42,6 +50,7 @@ class Tab:
         self.watches: list[Watch] = []
         self.notes: deque[dict[str, Any]] = deque(maxlen=20)
         self.dialog_plan: tuple[bool, str] | None = None
+        self.chooser: Chooser | None = None
         self.handed = False
         """A person is asked to this tab: its dialogs and file choosers are theirs."""
         self._open_dialog: tuple[Session, dict[str, Any]] | None = None
@@ -138,7 +147,7 @@ class Tab:
         session.on("Page.javascriptDialogClosed", self._dialog_closed)
         session.on("Runtime.consoleAPICalled", self.console.api_called)
         session.on("Runtime.exceptionThrown", self.console.exception_thrown)
-        session.on("Page.fileChooserOpened", self._chooser)
+        session.on("Page.fileChooserOpened", lambda params: self._chooser(session, params))
         session.on("Page.windowOpen", self._window_open)
         session.on("Page.frameRequestedNavigation", self._requested)
 
@@ -225,6 +234,7 @@ class Tab:
             self._frame_done(frame["id"])
             return
         self._navigating = False
+        self.chooser = None
         if self._frames is not None:
             self._frames.left()
         self._loader = frame["loaderId"]
@@ -365,7 +375,8 @@ class Tab:
             self._open_dialog = None
             self._dialog(session, params)
 
-    def _chooser(self, params: dict[str, Any]) -> None:
+    def _chooser(self, session: Session, params: dict[str, Any]) -> None:
+        self.chooser = Chooser(session, params.get("frameId", self.target_id), params.get("backendNodeId"))
         for watch in self.watches:
             watch.choosers.append(params.get("mode", "selectSingle"))
             watch.touch()

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 
 WORLD = "telebrowser"
-PARTS = ("state", "dom", "snapshot", "pointer", "keyboard", "reading", "entry")
+PARTS = ("state", "dom", "snapshot", "pointer", "keyboard", "reading", "upload", "entry")
 
 
 @cache

@@ -87,3 +87,13 @@ async function revealAll(limit) {
   await frame();
   return { x, y };
 }
+
+// The document, or one element of it, as it is now.
+function source(number) {
+  if (number) {
+    const element = elementOf(number);
+    return element ? { html: element.outerHTML } : { error: "stale", ...staleReason(number) };
+  }
+  const kind = document.doctype ? new XMLSerializer().serializeToString(document.doctype) + "\n" : "";
+  return { html: kind + document.documentElement.outerHTML };
+}
