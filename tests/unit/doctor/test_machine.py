@@ -84,11 +84,11 @@ def test_the_walls(monkeypatch: pytest.MonkeyPatch, settings: config.Settings, t
     monkeypatch.setattr(chromium, "find_program", lambda path: "/usr/bin/chromium")
     monkeypatch.setattr(chromium, "choose_sandbox", lambda path, identity: chromium.Sandbox(True, None))
     monkeypatch.setenv("PATH", str(tmp_path))
-    for wanted, said in (("off", "TELEBROWSER_WALLS is off"), ("auto", "bubblewrap is not installed")):
+    for wanted, said in (("off", "TELEBROWSER_WALLS is off"), ("auto", "util-linux is not installed")):
         with pytest.raises(Note, match=said) as note:
             machine.walls_check(settings.replace(walls=wanted))
         assert "required" in note.value.advice
-    with pytest.raises(ConfigError, match="bubblewrap is not installed"):
+    with pytest.raises(ConfigError, match="util-linux is not installed"):
         machine.walls_check(settings.replace(walls="required"))
     for name in ("bwrap", "setsid"):
         program(tmp_path, name, "")

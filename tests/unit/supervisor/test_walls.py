@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -51,6 +52,22 @@ def bubblewrap(folder: Path, script: str) -> None:
     (folder / "bwrap").chmod(0o755)
 
 
+def test_without_bubblewrap_they_are_built_by_ourselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = shutil.which
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == "bwrap" else found(name))
+    # For root there is no sandbox to fit in, nor could it.
+    chosen = walls.choose("required", None, ON if os.geteuid() else Sandbox(False, "root"), None, [])
+    assert chosen.builder == walls.MASON and chosen.own_proc and chosen.warning is None
+
+
+def test_where_proc_cannot_be_mounted_it_is_shared_and_told(programs: Path) -> None:
+    bubblewrap(programs, 'case "$*" in *"--proc /proc"*) echo "bwrap: Can\'t mount proc" >&2; exit 1;; esac')
+    chosen = walls.choose("required", None, ON, None, [])
+    assert chosen.on and not chosen.own_proc and "names of each other's processes" in str(chosen.warning)
+    command = chosen.command(["/usr/bin/chromium"], Profile(DataDir("/nowhere"), "p", None), {}, {})
+    assert ("/proc", "/proc") in pairs(command, "--bind")
+
+
 def test_off_is_said(programs: Path) -> None:
     chosen = walls.choose("off", None, ON, None, [])
     assert chosen.on is False and "TELEBROWSER_WALLS is off" in str(chosen.warning)
@@ -59,7 +76,8 @@ def test_off_is_said(programs: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        (None, "apt-get install bubblewrap"),
+        # Without bubblewrap walls are built all the same; here no program can be found inside of them.
+        (None, "cannot run true"),
         ("echo first >&2; echo 'bwrap: refused' >&2; exit 1", "(bwrap: refused)"),
         ("exit 7", "(exit code 7)"),
         ('case "$*" in *--map-root-user*) exit 3;; esac', "own sandbox does not work inside of them (exit code 3)"),

@@ -59,6 +59,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TELEBROWSER_PROJECT", "str", None, "Project to use instead of the one that the working directory names.", (LAUNCHER,)),
     Setting("TELEBROWSER_SECRET", "str", None, "Secret from which tokens are derived; else the file ~/.config/telebrowser/secret.", (LAUNCHER,)),
     Setting("TELEBROWSER_CONFIG_DIR", "path", "~/.config/telebrowser", "Folder of the launcher's url, secret and tokens.", (LAUNCHER,)),
+    Setting(
+        "TELEBROWSER_LAUNCHER_DATA",
+        "path",
+        "~/.local/share/telebrowser/launcher",
+        "Folder of what the launcher installs for itself, such as chrome-devtools-mcp.",
+        (LAUNCHER,),
+    ),
     Setting("TELEBROWSER_BIND", "str", "127.0.0.1", "Address on which the gateway listens.", (GATEWAY,)),
     Setting("TELEBROWSER_PORT", "int", 5858, "Port on which the gateway listens; 0 takes a free one.", (GATEWAY,), 0, 65535),
     Setting("TELEBROWSER_DATA", "path", "~/.local/share/telebrowser", "Data directory: profiles, downloads, uploads, run files, audit.", (GATEWAY, SUPERVISOR)),
@@ -85,10 +92,19 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TELEBROWSER_TRUSTED_PROXIES", "list", (), "Addresses or networks, by commas, whose X-Forwarded-* headers are believed.", (GATEWAY,)),
     Setting("TELEBROWSER_HOSTS", "list", (), "Host names, by commas, that the gateway answers to besides addresses, localhost and its machine's.", (GATEWAY,)),
     Setting(
-        "TELEBROWSER_HANDOFF_MINUTES", "int", 30, "Minutes for which a handoff waits for a person, unless the agent waits longer.", (GATEWAY,), 1, 1440
+        "TELEBROWSER_SHARED_NETWORK",
+        "bool",
+        False,
+        "The gateway's container shares the network of the browser's: end, to be started again in the new one, when that container has started again.",
+        (GATEWAY,),
     ),
+    Setting("TELEBROWSER_HANDOFF_MINUTES", "int", 30, "Minutes for which a handoff waits for a person, unless the agent waits longer.", (GATEWAY,), 1, 1440),
     Setting(
-        "TELEBROWSER_HANDOFF_GUARD", "bool", True, "Refuse what an agent's tools would do in a tab while a person is asked to that tab; they may read.", (GATEWAY,)
+        "TELEBROWSER_HANDOFF_GUARD",
+        "bool",
+        True,
+        "Refuse what an agent's tools would do in a tab while a person is asked to that tab; they may read.",
+        (GATEWAY,),
     ),
     Setting(
         "TELEBROWSER_NOTIFY_URLS_FILE",
@@ -111,11 +127,26 @@ SETTINGS: tuple[Setting, ...] = (
         "TELEBROWSER_WALLS",
         "choice",
         "auto",
-        "Run each browser under bubblewrap, with its own project's files and processes only: where that works, never, or refuse to run without.",
+        "Run each browser inside walls, with its own project's files and processes only: where that works, never, or refuse to run without.",
         (SUPERVISOR,),
         choices=("auto", "off", "required"),
     ),
-    Setting("TELEBROWSER_DISPLAY", "choice", "xvfb", "Display backend.", (SUPERVISOR,), choices=("xvfb",)),
+    Setting(
+        "TELEBROWSER_DISPLAY",
+        "choice",
+        "xvfb",
+        "Display backend: a virtual X server of its own, or the labwc desktop that the container has started.",
+        (SUPERVISOR,),
+        choices=("xvfb", "labwc"),
+    ),
+    Setting(
+        "TELEBROWSER_SUPERVISOR_LOG",
+        "choice",
+        "stderr",
+        "Where the supervisor writes its log: to standard error, or to run/supervisor.log in the data directory, which it keeps small.",
+        (SUPERVISOR,),
+        choices=("stderr", "file"),
+    ),
     Setting("TELEBROWSER_SCREEN", "str", "1600x900", "Size of the display, WIDTHxHEIGHT.", (SUPERVISOR,)),
     Setting(
         "CHROMIUM_PATH",
@@ -260,7 +291,9 @@ def from_command_line(arguments: Sequence[str], *parts: str, environ: Mapping[st
 def to_environ(settings: Settings, *parts: str) -> dict[str, str]:
     """The variables from which a program of ``parts`` reads these very values; an unset one is empty, which counts as unset."""
     return {
-        setting.name: _text(setting, getattr(settings, setting.field)) for setting in SETTINGS if set(parts) & set(setting.parts) and setting.field in settings.as_dict()
+        setting.name: _text(setting, getattr(settings, setting.field))
+        for setting in SETTINGS
+        if set(parts) & set(setting.parts) and setting.field in settings.as_dict()
     }
 
 

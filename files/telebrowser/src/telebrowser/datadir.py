@@ -42,6 +42,7 @@ class DataDir:
         self.audit = self.root / "audit"
         self.handoffs = self.root / "handoffs"
         self.socket = self.run / "supervisor.sock"
+        self.heartbeat = self.run / "heartbeat"
 
     def project(self, name: str) -> Path:
         """The folder of a project."""

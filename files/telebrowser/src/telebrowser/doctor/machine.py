@@ -108,8 +108,10 @@ def walls_check(settings: Settings) -> str:
     identity = find_identity(settings.browser_user) if settings.browser_user and os.geteuid() == 0 else None
     sandbox = chromium.choose_sandbox(program, identity)
     chosen = walls.choose(settings.walls, program, sandbox, identity, [settings.data, settings.secrets_dir])
+    if not chosen.on:
+        raise Note(f"off: {chosen.warning}", "Allow user namespaces, mounts in them included; TELEBROWSER_WALLS=required refuses to run without.")
     if chosen.warning:
-        raise Note(f"off: {chosen.warning}", "Install bubblewrap and allow user namespaces; TELEBROWSER_WALLS=required refuses to run without.")
+        return f"on: {chosen.warning}"
     return "on: each browser sees its own project's files and processes only"
 
 

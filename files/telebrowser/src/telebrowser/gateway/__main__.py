@@ -6,6 +6,7 @@ Every setting of the gateway is an option, ``--data DIR`` before all; see `teleb
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import fcntl
 import logging
@@ -21,6 +22,7 @@ from aiohttp import web
 from .. import config
 from ..datadir import DataDir, is_disk_full
 from ..errors import EXIT_CONFIG, EXIT_FAILED, EXIT_OK, ExitError
+from ..heartbeat import Watch
 from ..processes import remove_pid_file, write_pid_file
 from ..tokens import SecretStore
 from .app import RedactingFormatter, make_app
@@ -28,6 +30,7 @@ from .app import RedactingFormatter, make_app
 NAME = "gateway"
 BACKLOG = 256
 SHUTDOWN_SECONDS = 5.0
+LOOK_SECONDS = 3.0
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             app = make_app(settings, data, secrets)
             write_pid_file(data.pid_file(NAME))
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(_serve(app, listener))
+                return runner.run(_serve(app, listener, Watch(data) if settings.shared_network else None))
         finally:
             remove_pid_file(data.pid_file(NAME))
             os.close(lock)
@@ -59,7 +62,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = "no space left on the disk" if is_disk_full(error) else error.strerror or str(error)
         print(f"telebrowser gateway: {text}{where}", file=sys.stderr)
         return EXIT_FAILED
-    return EXIT_OK
 
 
 def _set_up_logging(settings: config.Settings) -> None:
@@ -109,7 +111,8 @@ def _listen(bind: str, port: int) -> socket.socket:
     return listener
 
 
-async def _serve(app: web.Application, listener: socket.socket) -> None:
+async def _serve(app: web.Application, listener: socket.socket, watch: Watch | None) -> int:
+    """Serve until a signal, or until ``watch`` tells that nobody can reach this process any more; the exit code."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -119,8 +122,15 @@ async def _serve(app: web.Application, listener: socket.socket) -> None:
     try:
         await web.SockSite(runner, listener).start()
         log.info("listening on %s port %d", *listener.getsockname()[:2])
-        await stopping.wait()
+        while not stopping.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS if watch is not None else None):
+                    await stopping.wait()
+            if watch is not None and (reason := watch.look()) is not None:
+                log.error("ending, to be started again where it can be reached: %s", reason)
+                return EXIT_FAILED
         log.info("ending; browsers run on")
+        return EXIT_OK
     finally:
         await runner.cleanup()
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from .. import config
 from ..datadir import DataDir
 from ..errors import EXIT_CONFIG, EXIT_FAILED, EXIT_OK, ExitError, TelebrowserError
+from ..logs import open_log
 from ..processes import remove_pid_file, write_pid_file
 from .core import Supervisor
 
@@ -30,6 +31,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         data = DataDir(settings.data)
         data.prepare(traversable=bool(settings.browser_user) and os.geteuid() == 0)
         lock = _lock(data)
+        if settings.supervisor_log == "file":
+            # Everything from here on, what Python itself says included.
+            descriptor = open_log(data.log_file(NAME))
+            os.dup2(descriptor, sys.stderr.fileno())
+            os.close(descriptor)
         try:
             write_pid_file(data.pid_file(NAME))
             asyncio.run(_run(settings, data))

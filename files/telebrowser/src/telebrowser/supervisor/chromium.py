@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -129,9 +129,9 @@ def _has_user_namespaces(identity: Identity | None) -> bool:
     return done.returncode == 0
 
 
-def command(program: str, profile: Profile, sandbox: Sandbox, screen: str) -> list[str]:
-    """The command line of a project's browser on a screen of size ``screen`` (``WIDTHxHEIGHT``)."""
-    options = [*OPTIONS, f"--user-data-dir={profile.path}", f"--window-name=[{profile.project}]"]
+def command(program: str, profile: Profile, sandbox: Sandbox, screen: str, display: Sequence[str] = ()) -> list[str]:
+    """The command line of a project's browser on a screen of size ``screen`` (``WIDTHxHEIGHT``), with the options of its ``display``."""
+    options = [*OPTIONS, *display, f"--user-data-dir={profile.path}", f"--window-name=[{profile.project}]"]
     # The window manager maximises the window as well; with the right size from the start no page is laid out twice.
     options += ["--window-position=0,0", f"--window-size={screen.replace('x', ',')}"]
     if not sandbox.on:

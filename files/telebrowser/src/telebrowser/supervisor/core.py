@@ -16,6 +16,8 @@ from .. import __version__
 from ..config import Settings
 from ..datadir import PROJECT_NAME, DataDir
 from ..errors import TelebrowserError
+from ..heartbeat import Heart
+from ..logs import rotate
 from . import orphans
 from .crashes import Crashes
 from .life import Life
@@ -25,6 +27,7 @@ from .server import Server
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0
+MAX_LOG_BYTES = 1 << 20
 
 
 class Supervisor:
@@ -32,6 +35,8 @@ class Supervisor:
 
     def __init__(self, settings: Settings, data: DataDir) -> None:
         self._data = data
+        self._heart = Heart(data)
+        self._own_log = data.log_file("supervisor") if settings.supervisor_log == "file" else None
         self._machine = Machine(settings, data)
         self._server = Server(data.socket)
         self._crashes = Crashes()
@@ -64,10 +69,14 @@ class Supervisor:
         self._server.on_lost = self._gateway_lost
         self._server.on_command = self._command
         self._server.start()
+        self._heart.begin()
         log.info("ready: display %s, %s", self._machine.display.name, self._machine.chromium["version"] or "no Chromium")
         try:
             while not self._stopping.is_set():
                 self._look()
+                self._heart.beat()
+                if self._own_log is not None:
+                    rotate(self._own_log, MAX_LOG_BYTES)
                 for life in self._lives.values():
                     life.cap_log()
                 with contextlib.suppress(TimeoutError):
@@ -79,6 +88,7 @@ class Supervisor:
             running = [life.task for life in self._lives.values() if life.task is not None]
             await asyncio.gather(*running, *self._tasks, return_exceptions=True)
             self._server.stop()
+            self._heart.end()
 
     # What is wanted
 

@@ -9,13 +9,14 @@ import os
 import secrets
 import shutil
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from ..datadir import DataDir, read_json, write_atomic, write_json
 from ..errors import EXIT_FAILED, ConfigError, ExitError
 from ..processes import is_running, kill_group, signal_process
 from .children import Child, Children, resolve
+from .labwc import LabwcDisplay
 from .ladder import wait_for_end
 from .profile import Profile
 from .x11 import XError, authority, connect
@@ -64,6 +65,8 @@ class Display(Protocol):
     backend: str
     name: str
     size: str
+    options: Sequence[str]
+    """Options that a browser needs to show its windows there."""
 
     async def start(self) -> None:
         """Bring it up. Raises `ExitError` with one line."""
@@ -103,6 +106,7 @@ class XvfbDisplay:
     """A virtual X server with openbox as its window manager."""
 
     backend = "xvfb"
+    options: Sequence[str] = ()
 
     def __init__(self, data: DataDir, children: Children, size: str) -> None:
         self.size = parse_size(size)
@@ -282,4 +286,6 @@ def make_display(data: DataDir, children: Children, backend: str, size: str) -> 
     """The display backend that the settings name."""
     if backend == XvfbDisplay.backend:
         return XvfbDisplay(data, children, size)
+    if backend == LabwcDisplay.backend:
+        return LabwcDisplay(parse_size(size))
     raise ConfigError(f"TELEBROWSER_DISPLAY names an unknown backend: {backend}")

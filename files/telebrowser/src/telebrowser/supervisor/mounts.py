@@ -29,13 +29,14 @@ PATH_VARIABLES = ("FONTCONFIG_PATH", "FONTCONFIG_FILE", "SSL_CERT_FILE", "SSL_CE
 """Variables of the environment that name what the browser then has to read."""
 
 
-def system(program: str | None, environ: Mapping[str, str], hidden: Sequence[str]) -> list[str]:
+def system(program: str | None, environ: Mapping[str, str], hidden: Sequence[str], *, own_proc: bool = True) -> list[str]:
     """What every browser has: programs, libraries, fonts, /etc, and /proc, /dev, /tmp and /dev/shm of its own.
 
     ``program`` and what ``environ`` names are shown too, wherever they lie. ``hidden`` are folders that stay out of sight
-    even when they lie below something that is shown.
+    even when they lie below something that is shown. Without ``own_proc`` there is the /proc from outside: the kernel keeps what is in
+    other processes, but not their names. It must be writable, for Chromium's sandbox maps its users there.
     """
-    options = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/dev/shm", "--tmpfs", "/tmp"]
+    options = [*(["--proc", "/proc"] if own_proc else ["--bind", "/proc", "/proc"]), "--dev", "/dev", "--tmpfs", "/dev/shm", "--tmpfs", "/tmp"]
     for path in SYSTEM:
         options += ["--ro-bind-try", path, path]
     for name in ROOT_FOLDERS:
@@ -70,6 +71,9 @@ def project(profile: Profile, display: Mapping[str, str]) -> list[str]:
     number = display.get("DISPLAY", "").partition(":")[2].partition(".")[0]
     if number.isdigit():
         options += ["--ro-bind-try", f"{X_SOCKETS}/X{number}", f"{X_SOCKETS}/X{number}"]
+    compositor = display.get("WAYLAND_DISPLAY")
+    if compositor is not None:
+        options += ["--ro-bind-try", compositor, compositor]
     cookie = display.get("XAUTHORITY")
     if cookie is not None and not _within(cookie, [str(profile.home)]):
         options += ["--ro-bind-try", cookie, cookie]

@@ -1,7 +1,8 @@
 """Walls below CDP: a browser under bubblewrap sees its own project, the system's programs and fonts, and nothing else.
 
-bubblewrap (``bwrap``) starts it in mount, process and host name namespaces of its own; see `mounts` for what is in there. The network
-is shared: pages need it. Where the machine cannot do this, browsers run without walls, and everybody is told.
+bubblewrap (``bwrap``), or `mason` where that is not installed, starts it in mount, process and host name namespaces of its own; see
+`mounts` for what is in there. The network is shared: pages need it. Where the machine cannot do this, browsers run without walls, and
+everybody is told.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -26,26 +28,32 @@ PROBE_SECONDS = 20.0
 NAMESPACES = (WALLS_MARK, "--unshare-pid", "--unshare-uts")
 # Chromium's sandbox makes these inside the walls. When it cannot, it is worth more than the walls.
 NESTED = ("unshare", "--user", "--map-root-user", "--pid", "--net", "--fork", "true")
+MASON = (sys.executable, "-I", "-S", os.path.join(os.path.dirname(os.path.abspath(__file__)), "mason.py"))
+SHARED_PROC = (
+    "browsers can see the names of each other's processes, and so of the projects that run: a container that hides parts of /proc lets nobody mount it anew"
+)
 
 
 class Walls(NamedTuple):
-    """Whether browsers run inside walls; ``warning`` says why not.
+    """Whether browsers run inside walls; ``warning`` says why not, or what they let through.
 
-    ``bwrap`` and ``setsid`` are the programs that it takes, ``hidden`` the folders that are never shown.
+    ``builder`` and ``setsid`` are the programs that it takes, ``hidden`` the folders that are never shown.
     """
 
     on: bool
     warning: str | None
-    bwrap: str = ""
+    builder: tuple[str, ...] = ()
     setsid: str = ""
     hidden: tuple[str, ...] = ()
+    own_proc: bool = True
 
     def command(self, browser: Sequence[str], profile: Profile, display: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
         """The command that runs the command line ``browser`` inside walls, with `INFO_DESCRIPTOR` open for what bubblewrap tells."""
-        options = [*_namespaces(profile.identity), *mounts.system(browser[0], environ, self.hidden), *mounts.project(profile, display)]
+        system = mounts.system(browser[0], environ, self.hidden, own_proc=self.own_proc)
+        options = [*_namespaces(profile.identity), *system, *mounts.project(profile, display)]
         options += ["--remount-ro", "/", "--chdir", str(profile.home), "--info-fd", str(INFO_DESCRIPTOR)]
         # In a session and group of its own, Chromium can be known and ended by its pid as it is without walls.
-        return [self.bwrap, *options, "--", self.setsid, *browser]
+        return [*self.builder, *options, "--", self.setsid, *browser]
 
 
 def choose(wanted: str, program: str | None, sandbox: Sandbox, identity: Identity | None, hidden: Sequence[str]) -> Walls:
@@ -55,14 +63,17 @@ def choose(wanted: str, program: str | None, sandbox: Sandbox, identity: Identit
     """
     if wanted == OFF:
         return _none("TELEBROWSER_WALLS is off")
-    bwrap, setsid = shutil.which("bwrap"), shutil.which("setsid")
-    if bwrap is None or setsid is None:
-        package = "util-linux" if bwrap else "bubblewrap"
-        obstacle: str | None = f"{package} is not installed; on Debian: apt-get install {package}"
+    setsid, bwrap = shutil.which("setsid"), shutil.which("bwrap")
+    if setsid is None:
+        obstacle: str | None = "util-linux is not installed; on Debian: apt-get install util-linux"
     else:
-        obstacle = _obstacle(bwrap, program, sandbox, identity, hidden)
-        if obstacle is None:
-            return Walls(True, None, bwrap, setsid, tuple(hidden))
+        builder = (bwrap,) if bwrap else MASON
+        obstacle = None
+        for own_proc in (True, False):
+            problem = _obstacle(builder, program, sandbox, identity, hidden, own_proc)
+            if problem is None:
+                return Walls(True, None if own_proc else SHARED_PROC, builder, setsid, tuple(hidden), own_proc)
+            obstacle = obstacle or problem
     if wanted == REQUIRED:
         raise ConfigError(f"TELEBROWSER_WALLS is required, but {obstacle}")
     return _none(str(obstacle))
@@ -72,10 +83,10 @@ def _none(reason: str) -> Walls:
     return Walls(False, f"browsers run without walls around their files and processes: {reason}")
 
 
-def _obstacle(bwrap: str, program: str | None, sandbox: Sandbox, identity: Identity | None, hidden: Sequence[str]) -> str | None:
-    walls = [bwrap, *_namespaces(identity), *mounts.system(program, {}, hidden), "--remount-ro", "/", "--chdir", "/", "--"]
+def _obstacle(builder: Sequence[str], program: str | None, sandbox: Sandbox, identity: Identity | None, hidden: Sequence[str], own_proc: bool) -> str | None:
+    walls = [*builder, *_namespaces(identity), *mounts.system(program, {}, hidden, own_proc=own_proc), "--remount-ro", "/", "--chdir", "/", "--"]
     if error := _try([*walls, "true"], identity):
-        return f"bubblewrap does not work here ({error})"
+        return f"they cannot be built here ({error})"
     if sandbox.on and (error := _try([*walls, *NESTED], identity)):
         return f"Chromium's own sandbox does not work inside of them ({error})"
     if program is not None and (error := _try([*walls, program, "--version"], identity)):
