@@ -54,6 +54,10 @@ class Gateway:
         """Stop the browser and delete what it kept. While that lasts, the gateway does not start it."""
         return self._call("POST", "/t/%s/wipe" % token)
 
+    def start(self, token: str) -> Dict[str, Any]:
+        """Start the browser and wait until it answers, also after crashes."""
+        return self._call("POST", "/t/%s/start" % token)
+
     def stop(self, token: str) -> Dict[str, Any]:
         """Stop the browser and wait for its end."""
         return self._call("POST", "/t/%s/stop" % token)
