@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,12 @@ from tests.support.stack import Stack
 from tests.support.truth import Picture, Truth, look
 
 PROJECT = "cases"
+
+
+def pytest_configure() -> None:
+    """A shell without job control starts what it puts into the background with SIGINT ignored, which every child would inherit."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def scratch_dir(name: str) -> Path:

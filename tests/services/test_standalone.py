@@ -151,6 +151,20 @@ async def test_a_crashed_page_is_named_and_left_by_navigating(pages: Pages, home
     await client.close()
 
 
+async def test_a_page_that_crashes_under_a_navigation_is_replaced(pages: Pages, home: Path) -> None:
+    url = pages.add("slow.html", "<title>slow</title><button>Arrived</button>", delay=1.0)
+    client = await start(home)
+    await client.ok("browser_navigate", url=f"{pages.base}/clock.html")
+    main = browsers(home)[0].pid
+    going = asyncio.create_task(client.call("browser_navigate", 30, url=url))
+    await asyncio.to_thread(proc.until, lambda: pages.asked("slow.html"), "the address is asked for")
+    proc.kill_all(row for row in proc.descendants([main]) if "--type=renderer" in row.cmdline)
+    answer = await going
+    assert not answer.error, answer
+    assert (await client.ok("browser_snapshot")).ref("Arrived")
+    await client.close()
+
+
 async def test_chromium_missing(home: Path) -> None:
     client = await start(home, CHROMIUM_PATH="/nowhere/chromium")
     answer = await client.call("browser_navigate", url="about:blank")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urldefrag
 
-from ..cdp.connection import CdpError
+from ..cdp.connection import CdpError, SessionGone
 from ..errors import TelebrowserError
 from . import urls
 from .deadline import Deadline
@@ -33,10 +33,21 @@ async def navigate(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Dea
             await urls.check_private(url)
         await _recover(tab)
         with tab.watch() as watch:
-            if _only_hash(tab.url, url):
-                return await _within(tab, url, watch, deadline)
-            await _send(tab, url, watch, deadline)
-            return await _arrive(engine, tab, url, watch, deadline)
+            try:
+                return await _go(engine, tab, url, watch, deadline)
+            except (SessionGone, TelebrowserError):
+                if not tab.crashed or watch.committed:
+                    raise
+        # What the tab showed before crashed under the navigation; a navigation of the crashed tab replaces it.
+        with tab.watch() as watch:
+            return await _go(engine, tab, url, watch, deadline)
+
+
+async def _go(engine: Engine, tab: Tab, url: str, watch: Watch, deadline: Deadline) -> dict[str, Any]:
+    if _only_hash(tab.url, url) and not tab.crashed:
+        return await _within(tab, url, watch, deadline)
+    await _send(tab, url, watch, deadline)
+    return await _arrive(engine, tab, url, watch, deadline)
 
 
 def _only_hash(current: str, url: str) -> bool:
@@ -46,10 +57,10 @@ def _only_hash(current: str, url: str) -> bool:
 
 
 async def _recover(tab: Tab) -> None:
-    """Free a renderer that hangs in a script: it would ignore the navigation."""
-    if tab.crashed or await tab.respond(RESPOND_SECONDS):
+    """Free a renderer that hangs in a script: it would ignore the navigation. One that crashed, also just now, is left as it is."""
+    if tab.crashed or await tab.respond(RESPOND_SECONDS) or tab.crashed:
         return
-    session = tab.session
+    session = tab.any_session
     session.forget("Runtime.terminateExecution")
     if not await tab.respond(2.0):
         session.forget("Page.stopLoading")
@@ -144,11 +155,11 @@ async def _history(engine: Engine, tab: Tab, way: str, deadline: Deadline) -> di
         if way == "reload":
             await tab.any_session.call("Page.reload", timeout=left)
         else:
-            history = await tab.session.call("Page.getNavigationHistory", timeout=left)
+            history = await tab.any_session.call("Page.getNavigationHistory", timeout=left)
             index = history["currentIndex"] + (1 if way == "forward" else -1)
             if not 0 <= index < len(history["entries"]):
                 raise TelebrowserError("INVALID_ARGS", f"There is no page to go {way} to")
-            await tab.session.call("Page.navigateToHistoryEntry", entryId=history["entries"][index]["id"], timeout=left)
+            await tab.any_session.call("Page.navigateToHistoryEntry", entryId=history["entries"][index]["id"], timeout=left)
             if await watch.until(lambda: watch.within is not None or watch.committed, left) and not watch.committed:
                 return {**await _info(tab, left), "same_document": True}
         return await _arrive(engine, tab, way, watch, deadline)

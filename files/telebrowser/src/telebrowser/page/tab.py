@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ..cdp.connection import ConnectionLost, Session
+from ..cdp.connection import ConnectionLost, Session, SessionGone
 from ..errors import TelebrowserError
 from .console import ConsoleBuffer
 from .document import Document, DocumentGone
@@ -319,7 +319,9 @@ class Tab:
             self.note("blocked", {"url": url, "error": "PRIVATE_NETWORK_BLOCKED", "what": "a frame"})
 
     def crash(self) -> None:
-        """The page's process ended: nothing that was asked of it will be answered."""
+        """The page's process ended: nothing that was asked of it will be answered. Two events tell of one crash."""
+        if self.crashed:
+            return
         self.crashed = True
         if self._session is not None:
             self._session.connection.abandon(self._session.id)
@@ -443,10 +445,12 @@ class Tab:
 
     async def respond(self, seconds: float) -> bool:
         """Whether the page's renderer answers at all."""
+        if self.crashed:
+            return False
         try:
             document = await self.frames.main(seconds)
             await document.session.call("Runtime.evaluate", expression="1", timeout=seconds)
-        except (TimeoutError, DocumentGone):
+        except (TimeoutError, DocumentGone, SessionGone):
             return False
         return True
 
