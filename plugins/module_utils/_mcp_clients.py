@@ -100,7 +100,7 @@ def _read_json(text: str) -> Dict[str, Any]:
     try:
         data = json.loads(text, object_pairs_hook=_object)
     except ValueError as error:
-        raise ClientError("it is not plain JSON (%s); with comments in it, add the server by hand" % error)
+        raise ClientError("it is not plain JSON (%s); with comments in it, add the server by hand" % error) from None
     if not isinstance(data, dict):
         raise ClientError("it is not a JSON object; mend it by hand")
     return data
@@ -165,4 +165,4 @@ def _read_toml(text: str) -> Dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ClientError("it is not valid TOML (%s); mend it by hand" % error)
+        raise ClientError("it is not valid TOML (%s); mend it by hand" % error) from None

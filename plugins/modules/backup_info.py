@@ -106,6 +106,7 @@ import stat
 from typing import Any, Dict, List, Tuple
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils import _backups as backups
 
 MAX_FILE = 4 << 20

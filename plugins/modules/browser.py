@@ -80,6 +80,7 @@ import time
 from typing import Any, Dict
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils import _private as private
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils import _tokens as tokens
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils._gateway import Gateway, GatewayError

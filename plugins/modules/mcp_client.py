@@ -113,6 +113,7 @@ import stat
 from typing import Any, Dict, Iterator, Optional
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils import _mcp_clients as clients
 
 MAX_FILE = 64 << 20
@@ -127,7 +128,7 @@ def acting_as(user: Optional[str]) -> Iterator[None]:
     try:
         account = pwd.getpwnam(user)
     except KeyError:
-        raise clients.ClientError("there is no user %r on this host" % user)
+        raise clients.ClientError("there is no user %r on this host" % user) from None
     if os.geteuid() == account.pw_uid:
         yield
         return
@@ -156,7 +157,7 @@ def read(path: str) -> Optional[str]:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise clients.ClientError("cannot read %s: %s" % (path, getattr(error, "strerror", None) or "it is not UTF-8"))
+        raise clients.ClientError("cannot read %s: %s" % (path, getattr(error, "strerror", None) or "it is not UTF-8")) from None
 
 
 def write(path: str, text: str) -> None:
@@ -183,7 +184,7 @@ def write(path: str, text: str) -> None:
                 os.unlink(temporary)
             raise
     except OSError as error:
-        raise clients.ClientError("cannot write %s: %s" % (path, error.strerror))
+        raise clients.ClientError("cannot write %s: %s" % (path, error.strerror)) from None
 
 
 def shown(client: str, text: Optional[str], name: str) -> str:
@@ -219,7 +220,7 @@ def run(module: AnsibleModule) -> Dict[str, Any]:
         try:
             after = clients.changed(client, before or "", name, server)
         except clients.ClientError as error:
-            raise clients.ClientError("%s was left as it is: %s" % (path, error))
+            raise clients.ClientError("%s was left as it is: %s" % (path, error)) from None
         result["changed"] = after != before
         result["diff"] = {
             "before_header": "%s (%s)" % (path, name),
