@@ -1,4 +1,4 @@
-"""`telebrowser config`: the configuration with which MCP clients start the launcher."""
+"""`telebrowser config`: the configuration with which MCP clients start the launcher, and the skill that tells agents how to use it."""
 
 from __future__ import annotations
 
@@ -9,34 +9,74 @@ import sys
 from collections.abc import Mapping
 
 from ..errors import EXIT_CONFIG, EXIT_OK, ExitError
+from .clients import CLIENTS, NAME, expand
 from .common import CONFIG_DIR, JSON, URL, option_texts
 from .options import Arguments, Option, Verb, usage
 
-CLIENTS = ("claude", "codex", "opencode")
 PASSED_ON = ("TELEBROWSER_URL", "TELEBROWSER_CONFIG_DIR")
 """Set in the configuration when they are set here. Never the secret."""
 
 VERB = Verb(
     "config",
-    "Print the configuration for MCP clients: Claude Code, Codex CLI and opencode.",
-    (Option("client", "only for one: " + ", ".join(CLIENTS), "NAME"), URL, CONFIG_DIR, JSON),
+    "Print or install the configuration for MCP clients: Claude Code, Codex CLI, opencode, Visual Studio Code, Cursor.",
+    (
+        Option("client", "only for one: " + ", ".join(CLIENTS), "NAME"),
+        Option("install", "put it into the client's own file, where all else stays; what was there is kept beside it"),
+        Option("file", "with --install: this file instead of the user's", "FILE"),
+        Option("skill", "the skill that tells agents how to use the tools, instead of the configuration"),
+        URL,
+        CONFIG_DIR,
+        JSON,
+    ),
 )
 
 
 def run(arguments: Arguments) -> int:
-    """Print one block for each client."""
-    client = arguments.values.get("client")
-    if client is not None and client not in CLIENTS:
-        raise usage(VERB, f"--client must be one of {', '.join(CLIENTS)}; it is {client!r}")
-    binary = launcher_path()
+    """Print one block for each client, or install for one."""
+    name = arguments.values.get("client")
+    if name is not None and name not in CLIENTS:
+        raise usage(VERB, f"--client must be one of {', '.join(CLIENTS)}; it is {name!r}")
+    if "file" in arguments.values and "install" not in arguments.flags:
+        raise usage(VERB, "--file goes with --install")
+    if "install" in arguments.flags:
+        if name is None:
+            raise usage(VERB, "--install needs --client")
+        return _install(arguments, name)
+    if "skill" in arguments.flags:
+        print(json.dumps({"name": NAME, "text": skill()}, indent=2) if arguments.json else skill().rstrip())
+        return EXIT_OK
+    command = launcher_path()
     environment = passed_on(option_texts(arguments), os.environ)
-    wanted = (client,) if client else CLIENTS
-    texts = {name: _MAKERS[name](binary, environment) for name in wanted}
+    texts = {each: CLIENTS[each].text(command, environment) for each in ((name,) if name else CLIENTS)}
     if arguments.json:
-        print(json.dumps({"command": binary, "args": ["mcp"], "env": environment, "clients": texts}, indent=2))
+        files = {each: expand(CLIENTS[each].file, os.environ) for each in texts}
+        print(json.dumps({"command": command, "args": ["mcp"], "env": environment, "clients": texts, "files": files}, indent=2))
     else:
-        print("\n\n".join(f"# {_PLACES[name]}\n{text}" for name, text in texts.items()))
+        print("\n\n".join(f"# {CLIENTS[each].title}: {CLIENTS[each].place}\n{text}" for each, text in texts.items()))
     return EXIT_OK
+
+
+def _install(arguments: Arguments, name: str) -> int:
+    from . import merge
+
+    client, file = CLIENTS[name], arguments.values.get("file")
+    if "skill" in arguments.flags:
+        done = merge.replace(os.path.abspath(file or os.path.join(expand(client.skills, os.environ), NAME, "SKILL.md")), skill())
+    else:
+        environment = passed_on(option_texts(arguments), os.environ)
+        done = merge.install(client, os.path.abspath(file or expand(client.file, os.environ)), launcher_path(), environment, PASSED_ON)
+    if arguments.json:
+        print(json.dumps({"client": name, **done._asdict()}, indent=2))
+    else:
+        kept = f"; what was there before: {done.backup}" if done.backup else ""
+        print(f"{done.file}: {'written' if done.changed else 'is as it should be'}{kept}")
+    return EXIT_OK
+
+
+def skill() -> str:
+    """The text of the skill, which the package carries."""
+    with open(os.path.join(os.path.dirname(os.path.dirname(__file__)), "skill", "SKILL.md"), encoding="utf-8") as file:
+        return file.read()
 
 
 def passed_on(options: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
@@ -55,35 +95,3 @@ def launcher_path() -> str:
         if candidate and os.path.basename(candidate) == "telebrowser" and os.access(candidate, os.X_OK) and os.path.isfile(candidate):
             return os.path.abspath(candidate)
     raise ExitError(EXIT_CONFIG, "the command `telebrowser` is not installed beside this Python and not on PATH")
-
-
-def claude(binary: str, environment: Mapping[str, str]) -> str:
-    """Claude Code: the JSON of ``.mcp.json``."""
-    server: dict[str, object] = {"command": binary, "args": ["mcp"]}
-    if environment:
-        server["env"] = dict(environment)
-    return json.dumps({"mcpServers": {"telebrowser": server}}, indent=2)
-
-
-def codex(binary: str, environment: Mapping[str, str]) -> str:
-    """Codex CLI: the TOML of ``config.toml``. JSON strings are TOML strings."""
-    lines = ["[mcp_servers.telebrowser]", f"command = {json.dumps(binary)}", 'args = ["mcp"]', "tool_timeout_sec = 180"]
-    if environment:
-        lines += ["", "[mcp_servers.telebrowser.env]", *(f"{name} = {json.dumps(value)}" for name, value in environment.items())]
-    return "\n".join(lines)
-
-
-def opencode(binary: str, environment: Mapping[str, str]) -> str:
-    """opencode: the JSON of ``opencode.json``."""
-    server: dict[str, object] = {"type": "local", "command": [binary, "mcp"], "enabled": True}
-    if environment:
-        server["environment"] = dict(environment)
-    return json.dumps({"$schema": "https://opencode.ai/config.json", "mcp": {"telebrowser": server}}, indent=2)
-
-
-_MAKERS = {"claude": claude, "codex": codex, "opencode": opencode}
-_PLACES = {
-    "claude": "Claude Code: .mcp.json in the project, or for all projects: claude mcp add --scope user telebrowser -- <command> mcp",
-    "codex": "Codex CLI: ~/.codex/config.toml",
-    "opencode": "opencode: opencode.json in the project, or ~/.config/opencode/opencode.json",
-}

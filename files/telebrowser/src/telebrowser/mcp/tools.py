@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..handover import READ, WRITE
@@ -24,7 +25,7 @@ class ToolDefinition(NamedTuple):
     open_world: bool = True
     default_ms: int | None = None
     output: dict[str, Any] | None = None
-    paths: dict[str, str] = {}  # noqa: RUF012
+    paths: Mapping[str, str] = {}
 
     def schema(self) -> dict[str, Any]:
         """The input schema; unknown arguments are refused."""
@@ -316,5 +317,5 @@ OWN = frozenset({"browser_handoff", "browser_handoff_status", "browser_downloads
 """The tools that are served beside those of another server, whose own tools drive the pages."""
 
 BY_NAME = {tool.name: tool for tool in TOOLS}
-PATHS = {tool.name: tool.paths for tool in TOOLS if tool.paths}
+PATHS = {tool.name: dict(tool.paths) for tool in TOOLS if tool.paths}
 """Path arguments by tool, as launchers are told of them."""
