@@ -19,7 +19,7 @@ description:
 options:
   paths:
     description:
-      - Directories to tell about. One that does not exist is told about by its nearest parent.
+      - Directories and files to tell about. One that does not exist is told about by its nearest parent.
     type: list
     elements: path
     default: []
@@ -132,6 +132,7 @@ paths:
       uid: 1000
       gid: 1000
       mode: "0700"
+      modified: 1796000000
       parent: /srv/telebrowser
       mount_point: /srv
       file_system: ext4
@@ -261,6 +262,7 @@ def about_path(path, mounts, owner=None):
         "uid": status.st_uid,
         "gid": status.st_gid,
         "mode": "%04o" % stat.S_IMODE(status.st_mode),
+        "modified": int(status.st_mtime) if exists else 0,
         "parent": parent,
         "mount_point": point,
         "file_system": kind,
