@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.support.stack import token
 
-ROOT = Path(__file__).parents[2]
-ANSIBLE = Path(os.environ.get("TELEBROWSER_ANSIBLE_BIN", ROOT / ".venv-ansible" / "bin"))
+from .playing import Player
+
 OWN = {"telebrowser_secrets_value": "a-secret-from-a-vault-0123456789", "telebrowser_secrets_view_password": "a password from a vault"}
 PROJECTS = ("shop", "scratch")
 
@@ -21,20 +19,13 @@ class Secrets:
     """The role secrets in a folder of its own."""
 
     def __init__(self, place: Path) -> None:
-        self.place, self.config = place, place / "config"
-        self.collections = subprocess.run([ROOT / "scripts" / "collection.sh"], check=True, capture_output=True, text=True, cwd=ROOT).stdout.strip()
-        (place / "play.yml").write_text("- hosts: all\n  gather_facts: false\n  roles: [telebrowser.telebrowser.secrets]\n")
+        self.config = place / "config"
+        self._player = Player(place, "secrets")
 
     def play(self, **settings: object) -> str:
         """One run that tells all it can."""
-        (self.place / "vars.json").write_text(
-            json.dumps({"telebrowser_config_dir": str(self.config), "telebrowser_puid": os.geteuid(), "telebrowser_pgid": os.getegid(), **settings})
-        )
-        env = {"PATH": f"{ANSIBLE}:{os.environ['PATH']}", "HOME": str(self.place), "LANG": "C.UTF-8", "ANSIBLE_COLLECTIONS_PATH": self.collections}
-        command = [ANSIBLE / "ansible-playbook", "-i", "localhost,", "-c", "local", "-vvv", "--diff", "-e", f"@{self.place}/vars.json", self.place / "play.yml"]
-        done = subprocess.run(command, env={**env, "ANSIBLE_CONFIG": "/dev/null"}, cwd=self.place, capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stdout[-3000:] + done.stderr
-        return done.stdout + done.stderr
+        owner = {"telebrowser_config_dir": str(self.config), "telebrowser_puid": os.geteuid(), "telebrowser_pgid": os.getegid()}
+        return self._player.play(**owner, **settings).output
 
     def known(self) -> list[str]:
         """All that nobody may read in an output."""

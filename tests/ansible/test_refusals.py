@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-ANSIBLE = Path(os.environ.get("TELEBROWSER_ANSIBLE_BIN", ROOT / ".venv-ansible" / "bin"))
+from .playing import ANSIBLE, ROOT, collections
+
 DIGEST = "sha256:" + "0" * 64
 GOOD = {"telebrowser_browser_image": "telebrowser-test/chromium-standin", "telebrowser_browser_image_tag": "1", "telebrowser_browser_image_pull": False}
 
@@ -115,13 +115,12 @@ def play(place: Path, words: dict[str, Any], cases: dict[str, Case], tag: str) -
         hosts[name] = {**base, **GOOD, **{key: filled(value, words) for key, value in settings.items()}}
     inventory = place / f"{tag}.json"
     inventory.write_text(json.dumps({"telebrowser_browser_hosts": {"hosts": hosts}}))
-    collections = subprocess.run([ROOT / "scripts" / "collection.sh"], check=True, capture_output=True, text=True, cwd=ROOT).stdout.strip()
     env = {
         "PATH": f"{ANSIBLE}:{os.environ['PATH']}",
         "HOME": str(place),
         "LANG": "C.UTF-8",
-        "ANSIBLE_COLLECTIONS_PATH": collections,
-        "ANSIBLE_CONFIG": "/dev/null",
+        "ANSIBLE_COLLECTIONS_PATH": collections(),
+        "ANSIBLE_CONFIG": str(ROOT / "tests" / "ansible" / "ansible.cfg"),
         "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
         "ANSIBLE_FORKS": "4",
     }
