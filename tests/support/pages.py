@@ -12,12 +12,12 @@ from tests.cases.serve import Handler
 
 
 class Pages:
-    """A page server in a thread of this process. `add` puts a page of the test's own beside the cases.
+    """A page server in a thread of this process, on ``host``. `add` puts a page of the test's own beside the cases.
 
     ``/report?…`` records its query: a page tells the test what happened where no CDP client can look.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = "127.0.0.1") -> None:
         self.extra: dict[str, tuple[bytes, str, float, dict[str, str]]] = {}
         self.requests: list[str] = []
         self.reports: list[dict[str, str]] = []
@@ -29,11 +29,11 @@ class Pages:
                 outer.answer(self, super().do_GET)
 
         Recording.closing = self._closing = closing
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Recording)
+        self.server = http.server.ThreadingHTTPServer((host, 0), Recording)
         self.server.daemon_threads, self.server.block_on_close = True, False
         self.server.request_queue_size = 64
         self.port = self.server.server_port
-        self.base = f"http://127.0.0.1:{self.port}"
+        self.base = f"http://{host}:{self.port}"
         self.other = f"http://localhost:{self.port}"
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self.thread.start()

@@ -83,7 +83,7 @@ def test_schemes_are_blocked(scheme: str) -> None:
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "0.0.0.0", "[::1]", "[::ffff:7f00:1]"])
 def test_the_containers_own_ports_are_blocked(host: str) -> None:
-    assert host in POLICIES["URLBlocklist"]
+    assert host in POLICIES["URLBlocklist"] and POLICIES["LoopbackNetworkBlockedForUrls"] == ["*"]
 
 
 def test_nothing_keeps_passwords_or_signs_in() -> None:
