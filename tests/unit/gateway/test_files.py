@@ -1,74 +1,29 @@
-"""Uploads arrive whole or not at all, and downloads leave by plain names only."""
+"""What launchers are told of files, and which names there are."""
 
 from __future__ import annotations
 
-import errno
+import hashlib
 import os
-from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from telebrowser import config
+from telebrowser.datadir import DataDir
 from telebrowser.errors import TelebrowserError
 from telebrowser.gateway import files
+from telebrowser.handover import PROOF, read_offer
+from telebrowser.mcp.tools import PATHS
 
 
-class Body:
-    """A request whose body comes in chunks, and may break off."""
-
-    def __init__(self, *chunks: bytes | Exception) -> None:
-        self.content = self
-        self._chunks = chunks
-
-    async def iter_chunked(self, size: int) -> AsyncIterator[bytes]:
-        for chunk in self._chunks:
-            if isinstance(chunk, Exception):
-                raise chunk
-            yield chunk
+@pytest.fixture
+def project(tmp_path: Path) -> files.ProjectFiles:
+    """The files of a project whose folders are not there yet."""
+    return files.ProjectFiles(DataDir(tmp_path / "data"), "shop", config.load(config.GATEWAY, environ={}))
 
 
-async def receive(folder: Path, name: str, *chunks: bytes | Exception) -> dict[str, Any]:
-    return await files.receive(Body(*chunks), folder, name)  # type: ignore[arg-type]
-
-
-async def test_a_file_is_stored_privately_and_replaces_its_namesake(tmp_path: Path) -> None:
-    folder = tmp_path / "p" / "uploads"
-    for content in (b"first, which is longer", b"second"):
-        stored = await receive(folder, "a b.txt", content[:3], content[3:])
-        assert stored == {"path": str(folder / "a b.txt"), "size": len(content)} and (folder / "a b.txt").read_bytes() == content
-    assert (folder / "a b.txt").stat().st_mode & 0o777 == 0o600 and folder.stat().st_mode & 0o777 == 0o700
-
-
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-async def test_a_full_disk_has_a_code_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    await receive(tmp_path, "old.txt", b"kept")
-    real = os.write
-
-    def write(descriptor: int, data: bytes) -> int:
-        if bytes(data).startswith(b"no room"):
-            raise OSError(number, os.strerror(number))
-        return real(descriptor, data)
-
-    monkeypatch.setattr(os, "write", write)
-    for name in ("new.txt", "old.txt"):
-        with pytest.raises(TelebrowserError) as error:
-            await receive(tmp_path, name, b"some", b"no room")
-        assert error.value.code == "DISK_FULL" and str(tmp_path) in error.value.message and error.value.status == 507
-    assert os.listdir(tmp_path) == ["old.txt"] and (tmp_path / "old.txt").read_bytes() == b"kept"
-
-
-async def test_a_body_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(ConnectionError):
-        await receive(tmp_path, "a.txt", b"some", ConnectionResetError())
-    assert os.listdir(tmp_path) == []
-
-
-async def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "uploads").write_text("a file in its place")
-    with pytest.raises(TelebrowserError) as error:
-        await receive(tmp_path / "uploads", "a.txt", b"x")
-    assert error.value.code == "INTERNAL"
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "projects" / "shop"
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", ".hidden", "a/b", "..\\x", "a\0b", "a\nb", "x" * 256, "\u202egnp.exe"])
@@ -78,11 +33,39 @@ def test_names_that_are_none(name: str) -> None:
     assert error.value.code == "UNSAFE_PATH"
 
 
-def test_the_listing_shows_plain_files_the_newest_first(tmp_path: Path) -> None:
-    assert files.listing(tmp_path / "missing")["files"] == []
+def test_the_listing_shows_plain_files_the_newest_first(project: files.ProjectFiles, tmp_path: Path) -> None:
+    assert project.downloads() == {"directory": str(folder(tmp_path) / "downloads"), "files": []}
+    downloads = folder(tmp_path) / "downloads"
+    downloads.mkdir(parents=True)
     for number, name in enumerate(("old.txt", "new.txt", ".partial")):
-        (tmp_path / name).write_text("x" * number)
-        os.utime(tmp_path / name, (1000 + number, 1000 + number))
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "link").symlink_to("/etc/passwd")
-    assert [(row["name"], row["size"]) for row in files.listing(tmp_path)["files"]] == [("new.txt", 1), ("old.txt", 0)]
+        (downloads / name).write_text("x" * number)
+        os.utime(downloads / name, (1000 + number, 1000 + number))
+    (downloads / "folder").mkdir()
+    (downloads / "link").symlink_to("/etc/passwd")
+    listed = project.downloads()
+    assert [(row["name"], row["size"]) for row in listed["files"]] == [("new.txt", 1), ("old.txt", 0)] and listed["directory"] == str(downloads)
+
+
+def test_a_link_in_the_place_of_the_downloads_is_not_listed(project: files.ProjectFiles, tmp_path: Path) -> None:
+    folder(tmp_path).mkdir(parents=True)
+    (folder(tmp_path) / "downloads").symlink_to("/etc")
+    with pytest.raises(TelebrowserError) as error:
+        project.downloads()
+    assert error.value.code == "UNSAFE_PATH" and "passwd" not in error.value.text()
+
+
+def test_the_offer_names_the_path_arguments_and_a_proof_that_only_the_disk_gives(project: files.ProjectFiles, tmp_path: Path) -> None:
+    offer = read_offer(project.offer(PATHS))
+    assert offer is not None and offer.tools == PATHS and offer.limit == 1 << 30 and offer.shared is not None
+    proof = folder(tmp_path) / "uploads" / PROOF
+    assert offer.shared.folder == str(folder(tmp_path)) and offer.shared.proof == hashlib.sha256(proof.read_bytes()).hexdigest()
+    assert proof.read_text() not in project.offer(PATHS) and proof.stat().st_mode & 0o777 == 0o600
+    assert read_offer(project.offer(PATHS)) == offer
+
+
+def test_a_link_in_the_place_of_the_uploads_gives_no_proof(project: files.ProjectFiles, tmp_path: Path) -> None:
+    folder(tmp_path).mkdir(parents=True)
+    (tmp_path / "outside").mkdir()
+    (folder(tmp_path) / "uploads").symlink_to(tmp_path / "outside")
+    offer = read_offer(project.offer(PATHS))
+    assert offer is not None and offer.shared is None and os.listdir(tmp_path / "outside") == []

@@ -122,6 +122,8 @@ class Uploads:
         except (ConnectionError, asyncio.CancelledError):
             resumable = key is not None
             raise
+        except FileExistsError:
+            raise TelebrowserError("INVALID_ARGS", "This file has been sent already", "Use another folder.") from None
         except OSError as error:
             raise self._refusal(error) from None
         finally:
@@ -182,8 +184,6 @@ class Uploads:
     def _refusal(self, error: OSError) -> TelebrowserError:
         if is_disk_full(error):
             return TelebrowserError("DISK_FULL", f"There is no room for the file in {self._uploads}")
-        if isinstance(error, FileExistsError):
-            return TelebrowserError("INVALID_ARGS", "This file has been sent already", "Use another folder.")
         if beneath.is_link_error(error):
             return TelebrowserError("UNSAFE_PATH", f"A link stands in the way of {self._uploads}", "Remove it.")
         return TelebrowserError("INTERNAL", f"The file was not stored: {error.strerror}", "See gateway.log.")
