@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 FUZZ_EXAMPLES ?= 20000
 
 .DEFAULT_GOAL := help
-.PHONY: help run down packages venv venv-dev test fuzz unit lint format docs lock bench clean
+.PHONY: help run down packages venv venv-dev test test-ansible molecule ansible-matrix fuzz unit lint format docs lock bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -31,7 +31,17 @@ venv-dev:
 
 test: packages lint ## Everything that CI runs: lint, then all tests on real browsers
 	@scripts/clients.sh
+	@scripts/ansible_gate.sh
 	@$(VENV)/python -m pytest $(PYTEST_ARGS)
+
+test-ansible: packages venv-dev ## The Ansible collection: lint, docs, sanity, units, tarball, modules on a real stack (ARGS: only these steps)
+	@scripts/ansible_gate.sh $(ARGS)
+
+molecule: ## Deploy the collection on the Docker Engine of this machine, and tear it down again (as root; ARGS: only these scenarios)
+	@scripts/molecule.sh $(ARGS)
+
+ansible-matrix: packages venv-dev ## The collection on each release of ansible-core and each Python of hosts that is at hand
+	@scripts/ansible_matrix.sh $(ARGS)
 
 fuzz: venv-dev ## Random traffic against the session filter for longer: FUZZ_EXAMPLES conversations of 80 messages
 	@FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(VENV)/python -m pytest tests/unit/gateway/test_fuzz.py --timeout 0 $(PYTEST_ARGS)
@@ -58,5 +68,5 @@ bench: packages venv-dev ## Measure the product beside its peers and write docs/
 	@$(VENV)/python -m tests.bench.run $(BENCH_ARGS)
 
 clean: down ## Stop the stack and remove what make created; the data directory stays
-	rm -rf .venv .bench build tests/clients/node_modules .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-ansible .ansible .bench build tests/clients/node_modules .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

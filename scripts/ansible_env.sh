@@ -7,7 +7,7 @@ ANSIBLE_COLLECTIONS_PATH=$(scripts/collection.sh)
 collection=$ANSIBLE_COLLECTIONS_PATH/ansible_collections/telebrowser/telebrowser
 export ANSIBLE_COLLECTIONS_PATH
 # Nothing of the caller's own configuration of Ansible may decide a test.
-export ANSIBLE_CONFIG=/dev/null ANSIBLE_NOCOLOR=1 ANSIBLE_LOCALHOST_WARNING=false ANSIBLE_INVENTORY_UNPARSED_WARNING=false
+export ANSIBLE_CONFIG=$PWD/tests/ansible/ansible.cfg ANSIBLE_NOCOLOR=1 ANSIBLE_LOCALHOST_WARNING=false ANSIBLE_INVENTORY_UNPARSED_WARNING=false
 
 # pyenv's shims are found for versions that are not chosen, and fail then; the interpreters themselves work.
 real_path=$PWD/.venv-ansible/bin

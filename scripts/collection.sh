@@ -20,7 +20,7 @@ git ls-files -z --cached --others --exclude-standard -- "${parts[@]}" | while IF
     [ ! -e "$file" ] || printf '%s\n' "$file"
 done | sort >"$wanted"
 xargs -r -d '\n' cp -u --preserve=mode,timestamps --parents -t "$copy" <"$wanted"
-(cd "$copy" && find . \( -path ./tests/output -o -path ./.git \) -prune -o -type f -name '*.pyc' -prune -o \( -type f -o -type l \) -print | sed 's|^\./||' | sort) |
+(cd "$copy" && find . \( -path ./tests/output -o -path ./tests/integration/integration_config.yml -o -path ./.git \) -prune -o -type f -name '*.pyc' -prune -o \( -type f -o -type l \) -print | sed 's|^\./||' | sort) |
     comm -13 "$wanted" - | (cd "$copy" && xargs -r -d '\n' rm -f)
 find "$copy" -path "$copy/.git" -prune -o -type d -empty -exec rmdir -p --ignore-fail-on-non-empty {} + 2>/dev/null || true
 printf '%s\n' "$PWD/build"

@@ -249,13 +249,18 @@ def refuse(project: str, reasons: List[str]) -> ProfileError:
 
 
 def stop_and_wipe(gateway: Gateway, token: str) -> bool:
-    """Let the gateway stop the browser and wipe its profile; False when no supervisor is there to do it. Raises `GatewayError`."""
+    """Let the gateway stop the browser and wipe its profile; False when no supervisor is there to do it. Raises `GatewayError`.
+
+    A wipe that failed half-way, at a folder on which a disk is mounted for one, is enough when the browser has stopped: the rest is done here.
+    """
     try:
         gateway.wipe(token)
     except Refused as error:
         if error.status == 503:
             return False
-        raise
+        status = gateway.status(token) if error.status == 500 else {}
+        if status.get("state") not in STOPPED:
+            raise
     return True
 
 

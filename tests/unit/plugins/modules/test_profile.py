@@ -168,6 +168,17 @@ def test_another_answer_is_a_failure(run, data, answers):
     assert left(data) == ["downloads", "home", "profile"]
 
 
+def test_a_wipe_that_failed_half_way_is_finished_when_the_browser_has_stopped(run, data, answers):
+    now = tell(answers, IDLE)
+
+    def wipe():
+        now["status"] = STOPPED
+        return {"error": {"code": "INTERNAL", "message": "The profile was not wiped: Device or resource busy: home"}}
+
+    answers.replies["POST", "wipe"] = 500, wipe
+    assert run()["removed"] == ["projects/shop/home", "projects/shop/profile"] and left(data) == ["downloads"]
+
+
 # -- what a browser may have planted
 
 
