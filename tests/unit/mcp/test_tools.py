@@ -30,7 +30,7 @@ def test_each_tool_is_well_formed(tool: ToolDefinition) -> None:
 
 
 def test_each_tool_has_a_handler() -> None:
-    assert set(BY_NAME) - set(HANDLERS) - DATA == {"browser_tabs", "browser_screenshot"}
+    assert set(BY_NAME) - set(HANDLERS) - DATA == {"browser_tabs", "browser_screenshot", "browser_save"}
 
 
 def test_default_deadlines_fit_the_bound() -> None:

@@ -23,12 +23,13 @@ def listing(folder: Path, limit: int | None = None) -> dict[str, Any]:
     except FileNotFoundError:
         pass
     found.sort(key=lambda row: (-row[0], row[1]))
-    files = [{"name": name, "size": size, "modified": _iso(modified)} for modified, name, size in found[:limit]]
+    files = [{"name": name, "size": size, "modified": iso(modified)} for modified, name, size in found[:limit]]
     told: dict[str, Any] = {"directory": str(folder), "files": files}
     if limit is not None:
         told |= {"total": len(found), "truncated": len(found) > limit}
     return told
 
 
-def _iso(seconds: float) -> str:
+def iso(seconds: float) -> str:
+    """A moment as text, in UTC."""
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat(timespec="seconds")

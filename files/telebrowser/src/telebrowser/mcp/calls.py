@@ -56,10 +56,7 @@ class Calls:
             if name in DATA:
                 return self._data(name, arguments, access)
             answer = await self._run(name, arguments)
-            result = CallToolResult(content=answer.content, is_error=False)
-            if answer.meta is not None:
-                result.meta = answer.meta
-            return result
+            return _with_meta(CallToolResult(content=answer.content, is_error=False), answer.meta)
         except TelebrowserError as error:
             log.info("%s failed with %s after %d ms", name, error.code, (time.monotonic() - began) * 1000)
             return CallToolResult(content=[TextContent(type="text", text=clean(error.text() + self._notes_text()))], is_error=True)
@@ -71,9 +68,15 @@ class Calls:
         """A structured answer, which needs no browser."""
         args = validated(BY_NAME[name], arguments)
         provider = self._engine.provider
-        answer = listing(provider.downloads_dir, args.get("limit", DEFAULT_LIMIT)) if name == "browser_downloads" else _info(provider, access)
+        meta: dict[str, Any] | None = None
+        if name == "browser_info":
+            answer = _info(provider, access)
+        elif "name" in args or "path" in args:
+            answer, meta = files.deliver(provider, args)
+        else:
+            answer = listing(provider.downloads_dir, args.get("limit", DEFAULT_LIMIT))
         answer = json.loads(clean(json.dumps(answer)))
-        return CallToolResult(content=self._json(answer), structured_content=answer, is_error=False)
+        return _with_meta(CallToolResult(content=self._json(answer), structured_content=answer, is_error=False), meta)
 
     async def _run(self, name: str, arguments: dict[str, Any] | None) -> Answer:
         tool = BY_NAME.get(name)
@@ -169,6 +172,12 @@ class Calls:
                 "Navigate the tab to recover it, or work in another tab.",
             )
         return TelebrowserError("TIMEOUT", f"{tool.name} did not finish within {milliseconds} ms")
+
+
+def _with_meta(result: CallToolResult, meta: dict[str, Any] | None) -> CallToolResult:
+    if meta is not None:
+        result.meta = meta
+    return result
 
 
 DATA = frozenset({"browser_downloads", "browser_info"})

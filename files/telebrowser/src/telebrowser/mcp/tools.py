@@ -285,8 +285,9 @@ TOOLS: tuple[ToolDefinition, ...] = (
     ToolDefinition(
         "browser_downloads",
         "Downloaded files",
-        "List the newest files of the project's downloads folder, which lies on the browser's machine. Starts no browser.",
-        {"limit": _number("Default 50", 1, 200), "timeout_ms": TIMEOUT},
+        "List the newest files of the project's downloads folder, which lies on the browser's machine; with name and path, bring one to yours. "
+        "Starts no browser.",
+        {"limit": _number("Default 50", 1, 200), "name": _text("With path: this file"), "path": PATH, "timeout_ms": TIMEOUT},
         read_only=True,
         idempotent=True,
         open_world=False,
@@ -296,6 +297,7 @@ TOOLS: tuple[ToolDefinition, ...] = (
             total=INTEGER,
             truncated={"type": "boolean"},
         ),
+        paths={"path": WRITE},
     ),
     ToolDefinition(
         "browser_info",

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from .. import beneath
 from ..cdp.connection import CdpError, Session
 from ..errors import TelebrowserError
-from ..handover import AGENT, LOCAL, UPLOAD
+from ..handover import AGENT, LOCAL, MARK, UPLOAD
+from ..listing import iso
 from .deadline import Deadline
 from .document import Document, DocumentGone
 from .effects import Watch, conclude, describe
@@ -74,7 +75,7 @@ def resolve(provider: BrowserProvider, reference: str) -> Given:
 
 def _below(folder: Path, name: str, reference: str) -> Given:
     parts = beneath.plain_parts(name)
-    if parts is None or len(parts) > 2:
+    if parts is None or len(parts) > 2 or parts[0].startswith("."):
         raise TelebrowserError("UNSAFE_PATH", f"{reference[:200]!r} is not the name of a file")
     try:
         descriptor = beneath.open_file(folder.parent, (folder.name, *parts))
@@ -94,6 +95,19 @@ def place(args: dict[str, Any]) -> str | None:
     if not path.startswith(AGENT):
         raise TelebrowserError("UNSAFE_PATH", f"{path[:200]!r} is a path, and this connection has no launcher that could write it", NO_PLACE)
     return path.removeprefix(AGENT)
+
+
+def deliver(provider: BrowserProvider, args: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the answer says of a download that goes to the agent's machine, and its ``_meta``. Raises ``INVALID_ARGS``, ``UNSAFE_PATH``, ``NOT_FOUND``."""
+    name, path = args.get("name"), place(args)
+    if name is None or path is None:
+        raise TelebrowserError("INVALID_ARGS", "name and path go together: which file, and where to")
+    if "/" in name:
+        raise TelebrowserError("UNSAFE_PATH", f"{name[:200]!r} is not the name of a download")
+    given = _below(provider.downloads_dir, name, DOWNLOAD + name)
+    row = {"name": name, "size": given.size, "modified": iso(given.path.stat().st_mtime)}
+    told = {"directory": str(provider.downloads_dir), "files": [row], "total": 1, "truncated": False, "path": path}
+    return told, {MARK: {"download": name, "size": given.size}}
 
 
 # Which input
