@@ -124,17 +124,17 @@ def _script(text: str) -> Selection:
     return Selection(found, [])
 
 
-def takes(path: str, selection: Selection) -> Tuple[str, ...]:
-    """The included paths because of which ``path`` or something in it is taken; none when it is left out."""
+def takes(path: str, selection: Selection, parts: bool) -> Tuple[str, ...]:
+    """The included paths because of which ``path``, or with ``parts`` something in it, is taken; none when it is left out."""
     if any(_matches(path, pattern) for pattern in selection.excluded):
         return ()
-    return tuple(dict.fromkeys(found for found in selection.included if covers(found, path)))
+    return tuple(dict.fromkeys(found for found in selection.included if covers(found, path, parts)))
 
 
-def covers(included: str, path: str) -> bool:
-    """Whether taking ``included`` takes ``path`` or a part of it."""
+def covers(included: str, path: str, parts: bool) -> bool:
+    """Whether taking ``included`` takes ``path``, or with ``parts`` a part of it."""
     included = included.rstrip("/") or "/"
-    if included == "/" or included.startswith(path.rstrip("/") + "/"):
+    if included == "/" or (parts and included.startswith(path.rstrip("/") + "/")):
         return True
     return any(fnmatch.fnmatchcase(parent, included) for parent in parents(path))
 

@@ -112,11 +112,11 @@ from ansible_collections.telebrowser.telebrowser.plugins.module_utils import _ba
 MAX_FILE = 4 << 20
 
 
-def folders(data: str) -> List[str]:
-    """What must be in no backup: the folder of all projects, each profile, and the desktop's own home, by their true paths."""
-    found = [os.path.join(data, "projects"), os.path.join(data, "desktop")]
-    found += sorted(glob.glob(os.path.join(glob.escape(data), "projects", "*", "profile")))
-    return list(dict.fromkeys(name for path in found for name in (path, os.path.realpath(path))))
+def folders(data: str) -> List[Tuple[str, bool]]:
+    """What must be in no backup, by its true path too, and whether not even in part: all projects together, each profile, and the desktop's own home."""
+    found = [(os.path.join(data, "projects"), False), (os.path.join(data, "desktop"), True)]
+    found += [(path, True) for path in sorted(glob.glob(os.path.join(glob.escape(data), "projects", "*", "profile")))]
+    return list(dict.fromkeys((name, parts) for path, parts in found for name in (path, os.path.realpath(path))))
 
 
 def configuration(named: List[Dict[str, Any]]) -> Tuple[List[Tuple[str, str, str]], List[str]]:
@@ -152,8 +152,8 @@ def check(data: str, sources: List[Tuple[str, backups.Selection]], excludes: Lis
     exposed = []
     for source, selection in sources:
         selection = true_paths(backups.Selection(selection.included, [*selection.excluded, *excludes]))
-        for folder in folders(data):
-            for included in backups.takes(folder, selection)[:1]:
+        for folder, parts in folders(data):
+            for included in backups.takes(folder, selection, parts)[:1]:
                 exposed.append({"folder": folder, "included": included, "source": source})
     common = {(row["folder"], row["source"]) for row in exposed}
     return [row for row in exposed if not any((parent, row["source"]) in common for parent in list(backups.parents(row["folder"]))[1:])]

@@ -209,7 +209,7 @@ def run(module: AnsibleModule) -> Dict[str, Any]:
     path, client, name = params["path"], params["client"], params["name"]
     server = None
     if params["state"] == "present":
-        if not os.path.isabs(params["command"]):
+        if not os.path.isabs(params["command"] or ""):
             raise clients.ClientError("command must be an absolute path, since a client starts it in any folder; it is %s" % params["command"])
         server = clients.Server(name, params["command"], params["args"], {key: str(value) for key, value in params["env"].items()})
     result = {"changed": False, "path": path}  # type: Dict[str, Any]

@@ -64,7 +64,7 @@ def test_a_name_tells_the_kind(path, kind):
         (["/srv"], [], True),
         (["/srv/"], [], True),
         (["/srv/telebrowser/projects"], [], True),
-        (["/srv/telebrowser/projects/shop/profile"], [], True),
+        (["/srv/telebrowser/projects/shop/profile"], [], False),
         (["/srv/*"], [], True),
         (["/s*"], [], True),
         (["/srv2", "/srv/other", "/home", "/srv/telebrowser/projects2"], [], False),
@@ -77,7 +77,7 @@ def test_a_name_tells_the_kind(path, kind):
     ],
 )
 def test_the_folder_of_all_projects_is_taken_or_not(included, excluded, taken):
-    assert bool(backups.takes(PROJECTS, backups.Selection(included, excluded))) is taken
+    assert bool(backups.takes(PROJECTS, backups.Selection(included, excluded), False)) is taken
 
 
 def test_links_are_followed_on_both_sides(tmp_path):
