@@ -48,7 +48,7 @@ def play(playbook: Path | str, inventory: Path | str, place: Path, *options: str
     env = {"PATH": f"{ANSIBLE}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(home), "LANG": "C.UTF-8"}
     # Where packages come from is this machine's matter.
     env.update({name: value for name, value in os.environ.items() if name.startswith("PIP_") or name.endswith("_PROXY") or name.endswith("_proxy")})
-    env.update(ANSIBLE_COLLECTIONS_PATH=collections(), ANSIBLE_CONFIG="/dev/null", ANSIBLE_NOCOLOR="1", ANSIBLE_LOCALHOST_WARNING="false")
+    env.update(ANSIBLE_COLLECTIONS_PATH=collections(), ANSIBLE_CONFIG=str(ROOT / "tests" / "ansible" / "ansible.cfg"), ANSIBLE_NOCOLOR="1", ANSIBLE_LOCALHOST_WARNING="false")
     done = subprocess.run(command, env=env, cwd=place, capture_output=True, text=True, timeout=timeout)
     return Played(done.returncode, done.stdout + done.stderr)
 

@@ -1,0 +1,1 @@
+"""Roles and playbooks of the collection, played on this machine with the real programs."""
