@@ -88,6 +88,7 @@ SETTINGS: tuple[Setting, ...] = (
         alias="IDLE_MINUTES",
     ),
     Setting("TELEBROWSER_SESSION_GRACE", "int", 30, "Seconds after a session's last connection closes until its tabs are closed.", (GATEWAY,), 0, 3600),
+    Setting("TELEBROWSER_HTTP_IDLE", "int", 1800, "Seconds without a request after which an MCP session over HTTP ends.", (GATEWAY,), 1, 86400),
     Setting("TELEBROWSER_VIEW_URL", "str", None, "Address of the view for people, named in answers.", (GATEWAY,)),
     Setting("TELEBROWSER_TRUSTED_PROXIES", "list", (), "Addresses or networks, by commas, whose X-Forwarded-* headers are believed.", (GATEWAY,)),
     Setting("TELEBROWSER_HOSTS", "list", (), "Host names, by commas, that the gateway answers to besides addresses, localhost and its machine's.", (GATEWAY,)),

@@ -13,11 +13,15 @@ from ..errors import EXIT_USAGE, ExitError
 
 
 class Option(NamedTuple):
-    """``--name`` (a flag) or, with a ``value`` to show in the help, ``--name VALUE`` or ``--name=VALUE``."""
+    """``--name`` (a flag) or, with a ``value`` to show in the help, ``--name VALUE`` or ``--name=VALUE``.
+
+    ``command``: the value may also be ``--``, and every word after it is then the verb's.
+    """
 
     name: str
     help: str
     value: str | None = None
+    command: bool = False
 
 
 class Verb(NamedTuple):
@@ -81,6 +85,9 @@ def parse(verb: Verb, arguments: Sequence[str]) -> Arguments:
         if not value:
             raise usage(verb, f"--{name} needs a value")
         values[name] = value
+        if option.command and value == "--":
+            words += rest
+            break
     if len(words) > verb.max_words:
         raise usage(verb, f"unexpected {words[verb.max_words]!r}")
     return Arguments(frozenset(flags), values, tuple(words))

@@ -90,6 +90,8 @@ async def _run(app: web.Application) -> AsyncIterator[None]:
 async def _close_sockets(app: web.Application) -> None:
     """Let go of the browsers, which ends their clients, then say goodbye to everyone else."""
     gateway = app[GATEWAY]
+    for sessions in gateway.over_http.values():
+        await sessions.aclose()
     await gateway.browsers.stop()
     closing = [socket.close(code=WSCloseCode.GOING_AWAY, message=b"the gateway is shutting down") for socket in gateway.sockets]
     if closing:

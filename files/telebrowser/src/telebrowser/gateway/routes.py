@@ -34,6 +34,7 @@ HOLD_MAX_MINUTES = BY_FIELD["idle_minutes"].high or 10080
 GET = frozenset({"GET", "HEAD"})
 POST = frozenset({"POST"})
 PUT = frozenset({"PUT"})
+DELETE = frozenset({"DELETE"})
 # Chromium takes GET for these two; a token is needed here, which a page does not have.
 ANY = GET | POST | PUT
 
@@ -58,13 +59,17 @@ Handler = Callable[[Call], Awaitable[web.StreamResponse]]
 
 
 class Route(NamedTuple):
-    """``methods`` that a path takes; ``websocket`` paths take an upgrade; ``scoped`` ones exist below ``s/<session>`` too, or only there."""
+    """``methods`` that a path takes; ``websocket`` paths take an upgrade; ``scoped`` ones exist below ``s/<session>`` too, or only there.
+
+    ``strict``: a foreign Origin is refused for every method.
+    """
 
     methods: frozenset[str]
     handler: Handler
     project: bool = True
     scoped: bool = False
     websocket: bool = False
+    strict: bool = False
 
 
 async def dispatch(request: web.Request) -> web.StreamResponse:
@@ -84,7 +89,7 @@ async def dispatch(request: web.Request) -> web.StreamResponse:
             raise TelebrowserError("NOT_FOUND", "A session's name has 1 to 64 letters, digits, - and _")
     route = _find(tuple(words), session)
     websocket = request.headers.get("Upgrade", "").lower() == "websocket"
-    gateway.origins.check(request, websocket=websocket or route.websocket)
+    gateway.origins.check(request, websocket=websocket or route.websocket or route.strict)
     if route.websocket and not websocket:
         raise TelebrowserError("INVALID_ARGS", "This path takes a WebSocket", "Connect with ws:// or wss://.")
     if request.method not in route.methods:
@@ -231,7 +236,10 @@ async def _serve_cdp(call: Call, page: str | None) -> web.StreamResponse:
 
 
 async def _mcp(call: Call) -> web.StreamResponse:
-    assert call.session is not None
+    if call.request.headers.get("Upgrade", "").lower() != "websocket":
+        return await _mcp_http(call)
+    if call.session is None:
+        raise TelebrowserError("NOT_FOUND", "A WebSocket for MCP belongs to a session", "Connect to s/<session>/mcp, or use HTTP here.")
     session, own = call.session, call.request.query.get("tools") == "own"
     access = Access(call.place.http, call.place.ws + "/devtools/browser")
     call.browser.touch()
@@ -243,6 +251,19 @@ async def _mcp(call: Call) -> web.StreamResponse:
         call.gateway.engine_ready,
         lambda receive, send: call.browser.engines.serve(session, receive, send, own=own, access=access),
     )
+
+
+async def _mcp_http(call: Call) -> web.StreamResponse:
+    """MCP over streamable HTTP: the path's session, or one that the client opens."""
+    call.browser.touch()
+    await call.gateway.engine_ready()
+    sessions = await call.gateway.http_sessions(call.browser)
+
+    def access(name: str) -> Access:
+        tail = "" if call.session is not None else f"/s/{name}"
+        return Access(call.place.http + tail, f"{call.place.ws}{tail}/devtools/browser")
+
+    return await sessions.handle(call.request, call.session, access)
 
 
 ROUTES: dict[tuple[str, ...], Route] = {
@@ -270,7 +291,7 @@ ROUTES: dict[tuple[str, ...], Route] = {
     ("devtools", "browser"): Route(GET, _cdp, scoped=True, websocket=True),
     ("devtools", "browser", "*"): Route(GET, _cdp, scoped=True, websocket=True),
     ("devtools", "page", "*"): Route(GET, _cdp_page, scoped=True, websocket=True),
-    ("mcp",): Route(GET, _mcp, project=False, scoped=True, websocket=True),
+    ("mcp",): Route(GET | POST | DELETE, _mcp, scoped=True, strict=True),
 }
 
 

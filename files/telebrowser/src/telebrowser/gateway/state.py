@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -17,6 +19,10 @@ from .handoff.service import Handoffs
 from .metrics import Metrics
 from .origin import Origins
 from .protocol import Protocol
+
+if TYPE_CHECKING:
+    from .http_sessions import HttpSessions
+    from .lifecycle import ProjectBrowser
 
 
 @dataclass
@@ -33,6 +39,8 @@ class Gateway:
     protocol: Protocol
     sockets: set[web.WebSocketResponse] = field(default_factory=set)
     warming: asyncio.Task[object] | None = None
+    over_http: dict[str, HttpSessions] = field(default_factory=dict)
+    """Project → its MCP sessions over HTTP."""
 
     @property
     def handoffs(self) -> Handoffs:
@@ -47,6 +55,12 @@ class Gateway:
         """Wait until the engine is imported."""
         if self.warming is not None:
             await asyncio.shield(self.warming)
+
+    async def http_sessions(self, browser: ProjectBrowser) -> HttpSessions:
+        """The MCP sessions over HTTP of a project. The first call imports the SDK's transport."""
+        module = await asyncio.to_thread(importlib.import_module, "telebrowser.gateway.http_sessions")
+        made: HttpSessions = self.over_http.setdefault(browser.project, module.HttpSessions(browser.engines, self.settings))
+        return made
 
 
 GATEWAY: web.AppKey[Gateway] = web.AppKey("gateway", Gateway)

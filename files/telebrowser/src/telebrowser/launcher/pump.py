@@ -18,6 +18,7 @@ from collections.abc import Callable
 from ..errors import EXIT_INTERRUPTED, EXIT_OK, ExitError
 from ..handover import read_offer
 from .address import Finder
+from .beside import Beside
 from .conversation import DOWN, OPEN, Conversation
 from .lines import LineSplitter
 from .link import Link, LinkError
@@ -42,12 +43,14 @@ STDOUT = 1
 class Pump:
     """Runs until the client closes stdin or stdout, the parent ends, or a signal comes.
 
-    ``find`` gives the address for each attempt anew, so that a rotated secret is picked up.
+    ``find`` gives the address for each attempt anew, so that a rotated secret is picked up. ``beside`` is another server that the
+    client talks to at the same time; ``query`` ends the engine's path.
     """
 
-    def __init__(self, find: Finder, session: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, find: Finder, session: str, *, beside: Beside | None = None, query: str = "", clock: Callable[[], float] = time.monotonic) -> None:
         self._find = find
-        self._path = f"s/{session}/mcp"
+        self._path = f"s/{session}/mcp{query}"
+        self._beside = beside or Beside()
         self._clock = clock
         self._desk = Desk(find)
         self._conversation = Conversation(self._desk)
@@ -80,6 +83,7 @@ class Pump:
             if self._link is not None:
                 self._link.close()
             self._workers.stop()
+            self._beside.close()
             self._output.close()
         return EXIT_INTERRUPTED if self._signals.received == signal.SIGINT else EXIT_OK
 
@@ -91,8 +95,9 @@ class Pump:
         now = self._clock()
         if self._leave_at is None:
             self._leave_at = now + DRAIN_SECONDS
+        self._beside.leave()
         sending = self._link is not None and self._link.sending
-        if self._conversation.idle and not self._output.waiting and not sending:
+        if self._conversation.idle and self._beside.idle and not self._output.waiting and not sending:
             return True
         if now < self._leave_at:
             return False
@@ -119,6 +124,9 @@ class Pump:
             for job, outcome in self._workers.finished():
                 self._conversation.job_done(job, outcome, now)
         self._orphaned = self._parent.gone if self._parent.descriptor is None else bool(ready.pop(self._parent.descriptor, 0))
+        beside = [ready.pop(descriptor) for descriptor in self._beside.interest(full=False) if descriptor in ready]
+        if beside:
+            self._beside.ready()
         for events in ready.values():
             self._serve_link(events, now)
         if self._link is not None and self._link.deadline is not None and now >= self._link.deadline:
@@ -133,8 +141,10 @@ class Pump:
         wanted = {self._signals.descriptor: select.POLLIN, self._workers.descriptor: select.POLLIN, STDOUT: select.POLLOUT if self._output.waiting else 0}
         if self._parent.descriptor is not None:
             wanted[self._parent.descriptor] = select.POLLIN
-        if self._stdin_open and not (self._link is not None and self._link.full):
-            wanted[STDIN] = select.POLLIN
+        if self._stdin_open:
+            # Its end is told without being asked for.
+            wanted[STDIN] = 0 if self._beside.full or (self._link is not None and self._link.full) else select.POLLIN
+        wanted.update(self._beside.interest(full=self._output.full))
         if self._link is not None:
             descriptor, events = self._link.interest()
             wanted[descriptor] = events & ~select.POLLIN if self._output.full else events
@@ -173,7 +183,7 @@ class Pump:
             self._stdin_open = False
             lines = self._lines.finish()
         for line in lines:
-            self._conversation.client_line(line, now)
+            self._beside.client_line(line, self._conversation, now)
         if self._link is None and not self._conversation.idle and lines:
             self._retry_at = now  # somebody waits: try at once
 
@@ -191,11 +201,14 @@ class Pump:
 
     def _move(self, now: float) -> None:
         """Carry what the conversation wants to say, both ways."""
-        self._guarded(lambda link: self._exchange(link, now), now)
-        while self._conversation.jobs:
-            self._workers.start(self._conversation.jobs.popleft())
-        while self._conversation.to_client:
-            self._output.write_line(self._conversation.to_client.popleft())
+        more = True
+        while more:
+            self._guarded(lambda link: self._exchange(link, now), now)
+            while self._conversation.jobs:
+                self._workers.start(self._conversation.jobs.popleft())
+            more = self._beside.exchange(self._conversation, now)
+        while self._beside.to_client:
+            self._output.write_line(self._beside.to_client.popleft())
         self._output.flush()
 
     def _exchange(self, link: Link, now: float) -> None:
