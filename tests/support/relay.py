@@ -1,0 +1,83 @@
+"""A TCP relay that stands for distance: it delays every byte, and counts how often the talk changes its direction."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from typing import NamedTuple
+
+OUT, BACK = "out", "back"
+
+
+class Piece(NamedTuple):
+    """Bytes on their way: when they are due (loop time), and what they are; empty for the end."""
+
+    due: float
+    data: bytes
+
+
+class Relay:
+    """Listens on ``host`` and passes on to 127.0.0.1:``port``, ``delay`` seconds each way, in a thread of its own."""
+
+    def __init__(self, port: int, delay: float, host: str = "127.0.0.1") -> None:
+        self.delay = delay
+        self.turns: list[str] = []
+        """The direction of the talk, each time that it changed."""
+        self.bytes = {OUT: 0, BACK: 0}
+        self._target = port
+        self._loop = asyncio.new_event_loop()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server = self._loop.run_until_complete(asyncio.start_server(self._serve, host, 0))
+        self.port: int = self._server.sockets[0].getsockname()[1]
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def begin(self) -> None:
+        """Count turns and bytes from here on."""
+        self.turns.clear()
+        self.bytes = {OUT: 0, BACK: 0}
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        with contextlib.suppress(OSError, asyncio.CancelledError):
+            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target)
+            await asyncio.gather(self._pass(reader, far_writer, OUT), self._pass(far_reader, writer, BACK))
+        self._tasks.discard(task)
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: str) -> None:
+        queue: asyncio.Queue[Piece] = asyncio.Queue()
+        sender = self._loop.create_task(self._deliver(queue, writer))
+        try:
+            while data := await reader.read(1 << 16):
+                if not self.turns or self.turns[-1] != way:
+                    self.turns.append(way)
+                self.bytes[way] += len(data)
+                queue.put_nowait(Piece(self._loop.time() + self.delay, data))
+        except OSError:
+            pass
+        queue.put_nowait(Piece(self._loop.time() + self.delay, b""))
+        await sender
+
+    async def _deliver(self, queue: asyncio.Queue[Piece], writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while (piece := await queue.get()).data:
+                await asyncio.sleep(piece.due - self._loop.time())
+                writer.write(piece.data)
+                await writer.drain()
+        writer.close()
+
+    def close(self) -> None:
+        """Cut everything off."""
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+    async def _end(self) -> None:
+        self._server.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
