@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shutil
@@ -101,7 +102,7 @@ async def test_a_rotation_cuts_nobody_off_and_the_old_token_dies_after_the_grace
     deadline = time.monotonic() + GRACE + 10
     while two.status("one", SECRET) != 403:
         assert time.monotonic() < deadline
-        time.sleep(0.5)
+        await asyncio.sleep(0.5)
     assert two.status("one", new["one"]) == 200
     assert "before" in json.dumps(await agent.call("browser_evaluate", {"expression": "document.title"}))
 
