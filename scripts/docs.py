@@ -100,7 +100,7 @@ def _tool(tool: ToolDefinition) -> str:
         (f"`{name}`" + (" (required)" if name in tool.required else ""), _values(schema), schema.get("description", ""))
         for name, schema in tool.properties.items()
     ]
-    kind = "reads only" if tool.read_only else "changes the page"
+    kind = "reads only" if tool.read_only else "changes the page" if tool.destructive or "write" not in tool.paths.values() else "may write a file"
     return "\n".join([f"### {tool.name}", "", f"{tool.description} ({kind})", "", table(("parameter", "values", "meaning"), rows)])
 
 

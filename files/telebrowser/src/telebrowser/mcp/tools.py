@@ -38,7 +38,7 @@ class ToolDefinition(NamedTuple):
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}
 TAB = {"type": "string", "description": "Tab, from browser_tabs; default: the current one"}
-TIMEOUT = {"type": "integer", "minimum": 1, "description": "Deadline of this call in ms"}
+TIMEOUT = {"type": "integer", "minimum": 1, "description": "Deadline"}
 REF = {"type": "string", "description": "Ref from browser_snapshot, such as e12"}
 SELECTOR = {"type": "string", "description": "CSS selector, instead of ref"}
 PATH = {"type": "string", "description": "New file on your machine, below the working directory"}
@@ -48,11 +48,8 @@ def _common(**properties: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {**properties, "tab": TAB, "timeout_ms": TIMEOUT}
 
 
-def _object(required: bool = True, **properties: dict[str, Any]) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": "object", "properties": properties}
-    if required:
-        schema["required"] = list(properties)
-    return schema
+def _object(**properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
 
 
 def _text(description: str) -> dict[str, Any]:
@@ -177,7 +174,6 @@ TOOLS: tuple[ToolDefinition, ...] = (
             path=PATH,
             delay_ms=_number("Wait before the capture", 0, 5000),
         ),
-        read_only=True,
         default_ms=30_000,
         paths={"path": WRITE},
     ),
@@ -285,10 +281,8 @@ TOOLS: tuple[ToolDefinition, ...] = (
     ToolDefinition(
         "browser_downloads",
         "Downloaded files",
-        "List the newest files of the project's downloads folder, which lies on the browser's machine; with name and path, bring one to yours. "
-        "Starts no browser.",
+        "List the newest files in the project's downloads folder; with name and path, bring one to your machine. Starts no browser.",
         {"limit": _number("Default 50", 1, 200), "name": _text("With path: this file"), "path": PATH, "timeout_ms": TIMEOUT},
-        read_only=True,
         idempotent=True,
         open_world=False,
         output=_object(
@@ -302,13 +296,13 @@ TOOLS: tuple[ToolDefinition, ...] = (
     ToolDefinition(
         "browser_info",
         "CDP endpoints",
-        "Project, session and the CDP addresses of this session, for scripts such as Puppeteer. The addresses are SECRET: they open the project's "
-        "logins. Never log, commit, show or copy them into files or pages. Starts no browser.",
+        "This session's CDP addresses, for scripts such as Puppeteer. They are SECRET: they open the project's logins. "
+        "Never log, commit or show them. Starts no browser.",
         {"timeout_ms": TIMEOUT},
         read_only=True,
         idempotent=True,
         open_world=False,
-        output=_object(project=STRING, session=STRING, state=STRING, cdp=_object(False, ws=STRING, http=STRING), note=STRING),
+        output=_object(project=STRING, session=STRING, state=STRING, cdp=_object(ws=STRING, http=STRING), note=STRING),
     ),
 )
 
