@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from tests.conftest import scratch_dir
+from tests.support.pages import Pages
 from tests.support.plays import ANSIBLE, ROOT, Played, collections, good, play, refused
 from tests.support.stack import SECRET, Stack, request, token
 
@@ -70,10 +71,10 @@ def fingerprints(played: Played) -> dict[str, str]:
     return dict(re.findall(r"\b(one|two): ([0-9a-f]{12});", played.output))
 
 
-async def test_a_rotation_cuts_nobody_off_and_the_old_token_dies_after_the_grace(two: Hosts, clients: Callable[..., Any]) -> None:
+async def test_a_rotation_cuts_nobody_off_and_the_old_token_dies_after_the_grace(two: Hosts, clients: Callable[..., Any], pages: Pages) -> None:
     stack = two.stacks["one"]
     agent = await clients("mcp", "--project", "shop", env=stack.env(), cwd=stack.home)
-    await agent.call("browser_navigate", {"url": "data:text/html,<title>before</title>"})
+    await agent.ok("browser_navigate", url=pages.add("rotation.html", "<title>before the rotation</title>"))
     checked = good(two.play("rotate_tokens", "--check", "--diff"))
     assert checked.changed == 2 and two.secret("one") == SECRET
 
@@ -89,8 +90,7 @@ async def test_a_rotation_cuts_nobody_off_and_the_old_token_dies_after_the_grace
     if time.monotonic() - started < GRACE:
         assert two.status("one", SECRET) == 200
     # The very session that was open goes on, on its page.
-    text = await agent.call("browser_evaluate", {"expression": "document.title"})
-    assert "before" in json.dumps(text)
+    assert (await agent.ok("browser_evaluate", expression="document.title")).says("before the rotation")
 
     told = fingerprints(played)
     for options in ((), ("--limit", "two"), ("--check",)):
@@ -104,7 +104,7 @@ async def test_a_rotation_cuts_nobody_off_and_the_old_token_dies_after_the_grace
         assert time.monotonic() < deadline
         await asyncio.sleep(0.5)
     assert two.status("one", new["one"]) == 200
-    assert "before" in json.dumps(await agent.call("browser_evaluate", {"expression": "document.title"}))
+    assert (await agent.ok("browser_evaluate", expression="document.title")).says("before the rotation")
 
 
 def test_a_leak_kills_the_old_token_at_once_and_hosts_can_share_a_secret(two: Hosts) -> None:
