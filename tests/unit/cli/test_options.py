@@ -39,6 +39,14 @@ def test_a_wrong_command_line_is_one_line(line: list[str], problem: str) -> None
     assert caught.value.exit_code == EXIT_USAGE and problem in str(caught.value) and "telebrowser hold --help" in str(caught.value)
 
 
+def test_a_command_as_a_value() -> None:
+    verb = Verb("run", "Run it.", (Option("json", "print JSON"), Option("beside", "a command", "NAME | -- CMD", command=True)), max_words=9)
+    given = parse(verb, ["--json", "--beside", "--", "cmd", "--json", "-x", "--", "--help"])
+    assert given.values == {"beside": "--"} and given.words == ("cmd", "--json", "-x", "--", "--help")
+    assert parse(verb, ["--beside", "name", "--json"]) == (frozenset({"json"}), {"beside": "name"}, ())
+    assert parse(VERB, ["--project", "--", "5"]).values == {"project": "--"}, "others take it as a value"
+
+
 @pytest.mark.parametrize("word", ["--help", "-h"])
 def test_help_wins_over_what_follows(word: str) -> None:
     with pytest.raises(HelpRequested) as caught:
