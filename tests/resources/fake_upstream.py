@@ -27,6 +27,13 @@ GREETING = {
     "instructions": "upstream says hi",
     "_meta": {"k": 1},
 }
+ASKED: dict[str, Message] = {
+    "ask": {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": {"type": "object", "properties": {}}, "xUnknown": 1}},
+    "sample": {
+        "method": "sampling/createMessage",
+        "params": {"messages": [{"role": "user", "content": {"type": "text", "text": "?"}}], "maxTokens": 5, "xUnknown": 1},
+    },
+}
 BARE = {**GREETING, "capabilities": {"tools": {}}}
 
 
@@ -90,8 +97,7 @@ class FakeUpstream:
             before.append({"method": "notifications/tools/list_changed"})
         if name in ("ask", "sample"):
             self.asked[1] = number
-            asking = "elicitation/create" if name == "ask" else "sampling/createMessage"
-            return [*before, {"id": 1, "method": asking, "params": {"message": "?", "xUnknown": 1}}]
+            return [*before, {"id": 1, **ASKED[name]}]
         if name == "hang":
             return before
         if name == "missing":
@@ -132,7 +138,7 @@ def main(options: list[str]) -> None:
                 os._exit(3)
             if name == "garbage":
                 print("this is no JSON", flush=True)
-            if name == "big":
+            if name == "large":
                 print(line(server.said(message["id"], "x" * 10_000_000)), flush=True)
                 continue
             if name == "child":

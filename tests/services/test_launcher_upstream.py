@@ -270,7 +270,7 @@ async def test_garbage_from_the_client_is_answered(launch: Launch) -> None:
 
 async def test_ten_megabytes_both_ways(launch: Launch) -> None:
     client = await launch()
-    assert text(await call(client, "big")) == "x" * 10_000_000
+    assert text(await call(client, "large")) == "x" * 10_000_000
     assert text(await call(client, "a", filler="y" * 10_000_000)) == "called a"
     word = "z" * 10_000_000
     assert text(await call(client, "echo", text=word)).endswith(word)

@@ -9,7 +9,7 @@ import pytest
 
 from telebrowser.launcher.lines import TooLong
 from telebrowser.launcher.upstream.merge import Merge
-from tests.resources.fake_upstream import FakeUpstream, line, tool
+from tests.resources.fake_upstream import ASKED, FakeUpstream, line, tool
 
 HELLO = '{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {"x": 1}}}'
 READY = '{"jsonrpc": "2.0", "method": "notifications/initialized"}'
@@ -254,8 +254,7 @@ def test_odd_and_foreign_ones_are_theirs(world: World, text: str) -> None:
 @pytest.mark.parametrize("name", ["ask", "sample"])
 def test_their_requests_to_the_client_pass_with_their_ids(world: World, name: str) -> None:
     (asked,) = world.run(call(1, name))
-    asking = {"ask": "elicitation/create", "sample": "sampling/createMessage"}[name]
-    assert asked == line({"id": 1, "method": asking, "params": {"message": "?", "xUnknown": 1}})
+    assert asked == line({"id": 1, **ASKED[name]})
     reply = '{"jsonrpc": "2.0", "id": 1, "result": {"action": "accept", "xUnknown": 1}}'
     assert world.run(reply) == [line(FakeUpstream.said(1, '{"action": "accept", "xUnknown": 1}'))]
     assert world.to_upstream[-1] == reply

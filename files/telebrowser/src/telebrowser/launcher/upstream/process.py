@@ -17,6 +17,8 @@ from ..stdio import Output
 
 MAX_LINE_BYTES = 100 << 20
 READ_BYTES = 1 << 18
+EXIT_SECONDS = 0.5
+"""From the end of its stdout until its exit status is there; the kernel closes descriptors first."""
 GUARD = ("/bin/sh", "-c", "trap '' TERM INT HUP; read _; kill -KILL 0")
 """Leads the group and kills it when our end of its stdin closes, which the kernel does even when we are killed."""
 
@@ -117,7 +119,9 @@ class Process:
 
     def finish(self) -> str:
         """Kill what is left of the group and collect it; gives how the server ended, in words."""
-        status = self._child.poll()
+        status = None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            status = self._child.wait(EXIT_SECONDS)
         self.signal(signal.SIGKILL)
         self._child.wait()
         self.close_stdin()

@@ -26,7 +26,7 @@ STEADY_SECONDS = 60.0
 """A server that ran this long may be started again although it was before."""
 LEAVE_SECONDS = 2.0
 """How long it may go on after its stdin was closed."""
-TERM_SECONDS = 1.5
+TERM_SECONDS = 1.0
 """How long it may go on after SIGTERM."""
 SECRETS = ("TELEBROWSER_SECRET",)
 """Variables that are not passed on."""
