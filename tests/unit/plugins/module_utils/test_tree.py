@@ -71,6 +71,24 @@ def test_links_in_the_tree_are_not_followed(parent, tmp_path):
     assert (tmp_path / "beside").read_text() == "stays"
 
 
+def test_a_folder_that_becomes_a_link_in_between_is_not_entered(parent, tmp_path, monkeypatch):
+    top = tmp_path / "inside" / "tree"
+    (top / "folder").mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "file").write_text("stays")
+
+    def swap(descriptor):
+        (top / "folder").rmdir()
+        (top / "folder").symlink_to(tmp_path / "elsewhere")
+        monkeypatch.undo()
+        return "folder"
+
+    monkeypatch.setattr(tree, "_remove_files", swap)
+    with pytest.raises(tree.TreeError, match="cannot remove tree"):
+        remove(parent)
+    assert (tmp_path / "elsewhere" / "file").read_text() == "stays"
+
+
 def test_depth_costs_neither_descriptors_nor_recursion(parent, tmp_path):
     depth = 3 * tree.MAX_DEPTH + 7
     descriptor = os.dup(parent)
