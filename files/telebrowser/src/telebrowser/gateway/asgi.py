@@ -20,7 +20,11 @@ App = Callable[[dict[str, Any], Callable[[], Awaitable[dict[str, Any]]], Callabl
 
 async def serve(request: web.Request, app: App, path: str) -> web.StreamResponse:
     """Answer ``request`` by ``app``, which sees ``path``: the real one holds the token. Raises `TelebrowserError` TOO_LARGE."""
-    exchange = _Exchange(request, await _body(request))
+    try:
+        body = await _body(request)
+    except ConnectionError:
+        return web.Response(status=400)  # to nobody: the client has gone in the middle of its request
+    exchange = _Exchange(request, body)
     watch = asyncio.get_running_loop().create_task(exchange.watch())
     try:
         await app(_scope(request, path), exchange.receive, exchange.send)
