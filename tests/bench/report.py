@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .adapters import ADAPTERS, PRODUCT, RIVALS
+from .distance import lines as distance_lines
 from .relay import lines as relay_lines
 from .scoring.cell import RIGHT, VERDICTS
 
@@ -72,7 +73,7 @@ class Report:
 
     def write(self) -> None:
         kept = NOTES.search(DOCUMENT.read_text()) if DOCUMENT.exists() else None
-        lines = [*self._head(), *self._targets(), *self._latency(), *self._size(), *self._relay(), *self._cases()]
+        lines = [*self._head(), *self._targets(), *self._latency(), *self._size(), *self._relay(), *self._distance(), *self._cases()]
         lines += ["## Notes on what misses its target", "", "<!-- notes -->"]
         DOCUMENT.write_text("\n".join(lines) + "\n" + (kept[1] if kept else NO_NOTES) + "<!-- end of notes -->\n")
 
@@ -176,6 +177,19 @@ class Report:
             "interleaved; one tab and one connection a session. Ratios are the product's figure over the direct one's.",
             "",
             *relay_lines(found),
+            "",
+        ]
+
+    def _distance(self) -> list[str]:
+        if not (found := self.results.get("distance")):
+            return []
+        return [
+            "## Distance",
+            "",
+            f"The agent and the browser on two machines: a relay delays each byte by {found['delay_ms']} ms each way, between launcher and gateway, or between",
+            "a peer and the browser's debug port. Medians, without and with delay in turn; a round trip is a turn of the talk there and back.",
+            "",
+            *distance_lines(found),
             "",
         ]
 

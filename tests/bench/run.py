@@ -17,20 +17,20 @@ from typing import Any
 
 from tests.support.chromium import binary
 
-from . import memory, peers, relay, speed
+from . import distance, memory, peers, relay, speed
 from .adapters import ADAPTERS, PEERS, PRODUCT
 from .report import DOCUMENT, Report
 from .scoring.registry import CASES
 from .scoring.score import score
 
 RESULTS = PEERS / "results.json"
-SECTIONS = ("speed", "memory", "relay", "cases")
+SECTIONS = ("speed", "memory", "relay", "distance", "cases")
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tests.bench.run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--only", type=_list(SECTIONS), default=list(SECTIONS), help="sections to run, of speed, memory, relay and cases; none only writes the page"
+        "--only", type=_list(SECTIONS), default=list(SECTIONS), help="sections to run, of speed, memory, relay, distance and cases; none only writes the page"
     )
     parser.add_argument("--servers", type=_list(ADAPTERS), default=list(ADAPTERS), help=f"servers to run (default: {','.join(ADAPTERS)})")
     parser.add_argument("--cases", type=_list(CASES), default=sorted(CASES), help="cases to score (default: all)")
@@ -84,6 +84,9 @@ async def run(options: argparse.Namespace) -> dict[str, Any]:
         save(results)
     if "relay" in options.only and "gateway" in options.servers:
         results["relay"] = await asyncio.to_thread(relay.measure_apart)
+        save(results)
+    if "distance" in options.only:
+        results["distance"] = await distance.measure(options.servers)
         save(results)
     if "cases" in options.only:
         scored = await score(options.servers, options.cases, options.log)

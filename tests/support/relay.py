@@ -18,10 +18,14 @@ class Piece(NamedTuple):
 
 
 class Relay:
-    """Listens on ``host`` and passes on to 127.0.0.1:``port``, ``delay`` seconds each way, in a thread of its own."""
+    """Listens on ``host`` and passes on to 127.0.0.1:``port``, ``delay`` seconds each way, in a thread of its own.
 
-    def __init__(self, port: int, delay: float, host: str = "127.0.0.1") -> None:
+    The first connections are cut off once more than so many bytes of ``cuts`` have come from either side.
+    """
+
+    def __init__(self, port: int, delay: float = 0.0, host: str = "127.0.0.1", cuts: tuple[int, ...] = ()) -> None:
         self.delay = delay
+        self.cuts = list(cuts)
         self.turns: list[str] = []
         """The direction of the talk, each time that it changed."""
         self.bytes = {OUT: 0, BACK: 0}
@@ -43,11 +47,13 @@ class Relay:
         assert task is not None
         self._tasks.add(task)
         with contextlib.suppress(OSError, asyncio.CancelledError):
+            limit = self.cuts.pop(0) if self.cuts else None
             far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target)
-            await asyncio.gather(self._pass(reader, far_writer, OUT), self._pass(far_reader, writer, BACK))
+            await asyncio.gather(self._pass(reader, far_writer, OUT, limit), self._pass(far_reader, writer, BACK, limit))
         self._tasks.discard(task)
 
-    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: str) -> None:
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: str, limit: int | None) -> None:
+        passed = 0
         queue: asyncio.Queue[Piece] = asyncio.Queue()
         sender = self._loop.create_task(self._deliver(queue, writer))
         try:
@@ -55,6 +61,9 @@ class Relay:
                 if not self.turns or self.turns[-1] != way:
                     self.turns.append(way)
                 self.bytes[way] += len(data)
+                passed += len(data)
+                if limit is not None and passed > limit:
+                    break
                 queue.put_nowait(Piece(self._loop.time() + self.delay, data))
         except OSError:
             pass

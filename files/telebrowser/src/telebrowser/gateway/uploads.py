@@ -71,6 +71,11 @@ class Partial:
         self._arrival.close()
         return {"path": str(self._path), "size": self.size, "sha256": self._hasher.hexdigest()}
 
+    @property
+    def closed(self) -> bool:
+        """Whether nothing can be added any more."""
+        return self._arrival.descriptor < 0
+
     def close(self) -> None:
         """Throw away what is not finished."""
         self._arrival.close()
@@ -140,6 +145,9 @@ class Uploads:
                     self._forget(key, former)
             partial = await asyncio.to_thread(Partial, self._uploads, key[0] if key else None, name)
             if key is not None:
+                # Of two requests that begin at once, the later one is the sender's.
+                if (other := self._partial.get(key)) is not None:
+                    self._forget(key, other)
                 self._partial[key] = partial
         elif former is None or former.size != offset:
             raise TelebrowserError(
@@ -155,7 +163,7 @@ class Uploads:
     async def _copy(self, partial: Partial, me: object, chunks: AsyncIterator[bytes]) -> None:
         async for chunk in chunks:
             async with partial.lock:
-                if partial.writer is not me:
+                if partial.writer is not me or partial.closed:
                     raise ConnectionResetError("another request sends this file")
                 if partial.size + len(chunk) > self._limit:
                     raise _too_large(self._limit)
@@ -164,7 +172,7 @@ class Uploads:
     def _leave(self, partial: Partial, key: tuple[str, str] | None, *, resumable: bool) -> None:
         if key is None:
             partial.close()
-        elif not resumable:
+        elif not resumable or self._partial.get(key) is not partial:
             self._forget(key, partial)
         elif partial.timer is None:
             partial.timer = asyncio.get_running_loop().call_later(PARTIAL_SECONDS, self._forget, key, partial)

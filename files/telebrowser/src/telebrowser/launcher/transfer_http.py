@@ -171,7 +171,8 @@ class _Incoming:
         self.size = 0
         self._path = path
         self._arrival = arrival
-        self._wanted, self._digest, self._what = size, digest, what
+        self._wanted, self._what = size, what
+        self._digest = self._announced = digest
         self._hasher = hashlib.sha256()
         self._tag: str | None = None
 
@@ -201,6 +202,7 @@ class _Incoming:
         os.lseek(self._arrival.descriptor, 0, os.SEEK_SET)
         self.size = 0
         self._hasher = hashlib.sha256()
+        self._digest = self._announced
 
     def _learn(self, answer: http.client.HTTPResponse) -> None:
         told = answer.headers.get("Repr-Digest", "")
