@@ -19,8 +19,8 @@ CONNECT_SECONDS = 5.0
 MAX_ANSWER_BYTES = 64 << 20
 
 
-def call(address: Address, method: str, path: str, *, seconds: float = QUICK_SECONDS) -> dict[str, Any]:
-    """The JSON object that ``method path`` below the token answers.
+def call(address: Address, method: str, path: str, *, seconds: float = QUICK_SECONDS, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The JSON object that ``method path`` below the token answers, to a request with ``body`` as JSON.
 
     Raises `ExitError` (unreachable, token refused, no answer in time, not a gateway) or the gateway's own
     error as `TelebrowserError`.
@@ -28,7 +28,7 @@ def call(address: Address, method: str, path: str, *, seconds: float = QUICK_SEC
     deadline = time.monotonic() + seconds
     connection = _connection(address, min(CONNECT_SECONDS, seconds))
     try:
-        status, body = _exchange(connection, method, address.path(path), deadline)
+        status, text = _exchange(connection, method, address.path(path), deadline, None if body is None else json.dumps(body).encode())
     except TimeoutError:
         if connection.sock is None:
             raise unreachable(address, "no connection in time") from None
@@ -39,7 +39,7 @@ def call(address: Address, method: str, path: str, *, seconds: float = QUICK_SEC
         raise unreachable(address, " ".join((error.strerror or str(error)).split())) from None
     finally:
         connection.close()
-    return _answer(address, method, path, status, body)
+    return _answer(address, method, path, status, text)
 
 
 def _connection(address: Address, seconds: float) -> http.client.HTTPConnection:
@@ -47,11 +47,11 @@ def _connection(address: Address, seconds: float) -> http.client.HTTPConnection:
     return kind(address.host, address.port, timeout=seconds)
 
 
-def _exchange(connection: http.client.HTTPConnection, method: str, path: str, deadline: float) -> tuple[int, bytes]:
+def _exchange(connection: http.client.HTTPConnection, method: str, path: str, deadline: float, body: bytes | None) -> tuple[int, bytes]:
     connection.connect()
     sock = connection.sock
     _limit(sock, deadline)
-    connection.request(method, path, headers={"Accept": "application/json", "User-Agent": f"telebrowser/{__version__}"})
+    connection.request(method, path, body, {"Accept": "application/json", "User-Agent": f"telebrowser/{__version__}"})
     response = connection.getresponse()
     parts: list[bytes] = []
     size = 0

@@ -16,6 +16,8 @@ VERBS = {
     "stop": "stop the project's browser, cookies saved",
     "focus": "raise the project's window in the view",
     "hold": "keep the browser from being stopped while idle, for MIN minutes",
+    "handoffs": "list what agents ask people for, or end one",
+    "open": "print the address at which a person can see the browser",
     "downloads": "list the files that the project's browser downloaded",
     "ws": "print the unscoped CDP WebSocket address (holds the token)",
     "http": "print the unscoped CDP HTTP address (holds the token)",

@@ -29,6 +29,7 @@ def text_of(status: dict[str, Any]) -> str:
     if status.get("state") == "up":
         rows.append(("idle", _idle(status)))
     rows.append(("hold until", status.get("hold_until")))
+    rows += [("handoff", f"{handoff.get('id')}: {handoff.get('reason')}") for handoff in status.get("handoffs") or ()]
     rows += [("session", _session(session)) for session in status.get("sessions") or ()]
     downloads = status.get("downloads") or {}
     if downloads.get("directory"):

@@ -94,42 +94,52 @@ class HandoffTools:
         return _told(found, None)
 
     async def _handoff(self, ctx: Context, params: CallToolRequestParams, port: HandoffPort, args: dict[str, Any], cancelled: Cancelled) -> Answer:
-        asks = _takes_urls(ctx)
-        if params.request_state:
-            found = port.find(params.request_state)
-            answer = (params.input_responses or {}).get(ANSWER)
-            accepted = isinstance(answer, ElicitResult) and answer.action == "accept"
-            if isinstance(answer, ElicitResult) and answer.action == "decline":
-                await port.decline(found["id"])
-            link = None if accepted else port.link(found["id"])
-        else:
-            found = await self._ask(ctx, port, args)
-            link = port.link(found["id"])
-            if asks and link is not None and not ctx.session.can_send_request:
-                return _input_required(found, link)
-        eliciting: asyncio.Task[bool] | None = None
-        if asks and link is not None and not params.request_state:
-            eliciting = asyncio.get_running_loop().create_task(self._elicit(ctx, port, found, link))
-        # Nobody would know of the wait when the agent itself has to show the link.
-        seconds = args.get("wait_seconds", WAIT_SECONDS if link is None or eliciting is not None or found["notified"] else 0)
         cancelled.begin(ctx.request_id)
+        work = asyncio.get_running_loop().create_task(self._begin(ctx, params, port, args))
         try:
-            found = await self._wait(ctx, port, found, seconds)
+            # A handoff that has just begun must be known to be called off.
+            found, link = await asyncio.shield(work)
+            if link is not None and _takes_urls(ctx) and not params.request_state and not ctx.session.can_send_request:
+                return _input_required(found, link)
+            return await self._outcome(ctx, params, port, args, found, link)
         except asyncio.CancelledError:
             if cancelled.end(ctx.request_id):
-                self._keep(port.cancel(found["id"]))
+                self._keep(_call_off(port, work))
             raise
         finally:
             cancelled.end(ctx.request_id)
+
+    async def _begin(self, ctx: Context, params: CallToolRequestParams, port: HandoffPort, args: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
+        """The handoff, new or the one that a client comes back to, and the link that is still to be shown to somebody."""
+        if not params.request_state:
+            found = await self._ask(ctx, port, args)
+            return found, port.link(found["id"])
+        found = port.find(params.request_state)
+        answer = (params.input_responses or {}).get(ANSWER)
+        action = answer.action if isinstance(answer, ElicitResult) else "cancel"
+        if action == "decline":
+            await port.decline(found["id"])
+            found = port.find(found["id"])
+        return found, None if action == "accept" or found["state"] != "open" else port.link(found["id"])
+
+    async def _outcome(
+        self, ctx: Context, params: CallToolRequestParams, port: HandoffPort, args: dict[str, Any], found: dict[str, Any], link: str | None
+    ) -> CallToolResult:
+        eliciting: asyncio.Task[bool] | None = None
+        if link is not None and _takes_urls(ctx) and not params.request_state:
+            eliciting = asyncio.get_running_loop().create_task(self._elicit(ctx, port, found, link))
+        # Nobody would know of the wait when the agent itself has to show the link.
+        seconds = args.get("wait_seconds", WAIT_SECONDS if link is None or eliciting is not None or found["notified"] else 0)
+        try:
+            found = await self._wait(ctx, port, found, seconds)
+        finally:
             shown = await _result_of(eliciting)
-        if shown:
-            link = None
         if eliciting is not None and found["state"] != "open":
             with contextlib.suppress(MCPError):
-                await ctx.session.send_elicit_complete(found["id"], ctx.request_id and str(ctx.request_id))
+                await ctx.session.send_elicit_complete(found["id"])
         if found["state"] == "expired":
             raise TelebrowserError("HANDOFF_TIMEOUT", f"Nobody came until {found['deadline']}: {found['reason']}")
-        return _told(found, link)
+        return _told(found, None if shown else link)
 
     async def _ask(self, ctx: Context, port: HandoffPort, args: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -164,6 +174,12 @@ class HandoffTools:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+async def _call_off(port: HandoffPort, work: asyncio.Task[tuple[dict[str, Any], str | None]]) -> None:
+    with contextlib.suppress(TelebrowserError):
+        found, _ = await work
+        await port.cancel(found["id"])
 
 
 async def _result_of(task: asyncio.Task[bool] | None) -> bool:

@@ -15,7 +15,6 @@ from .machine import CANCELLED, DONE, FAILED, Handoff
 if TYPE_CHECKING:
     from ..routes import Call
 
-MAX_BODY = 64 << 10
 ASKED = ("reason", "target", "done_when", "agent", "seconds")
 ENDED = ("state", "note")
 
@@ -77,11 +76,8 @@ def _told(call: Call, handoff: Handoff) -> dict[str, Any]:
 
 async def _body(call: Call, known: tuple[str, ...]) -> dict[str, Any]:
     """The JSON object of a request. Raises `TelebrowserError`."""
-    text = await call.request.content.read(MAX_BODY + 1)
-    if len(text) > MAX_BODY:
-        raise TelebrowserError("TOO_LARGE", f"The request has more than {MAX_BODY >> 10} KiB")
     try:
-        body = json.loads(text)
+        body = json.loads(await call.request.read())
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):

@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import signal
+import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Sequence
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 
 from ...errors import ConfigError
 from ...tokens import read_private_file
+from .deliver import BAD_ADDRESS
 from .machine import Handoff
 
 log = logging.getLogger(__name__)
@@ -26,12 +28,13 @@ log = logging.getLogger(__name__)
 ATTEMPTS = 4
 FIRST_PAUSE = 1.0
 PAUSE_FACTOR = 4.0
-SEND_SECONDS = 20.0
+SEND_SECONDS = 40.0
 COMMAND_SECONDS = 10.0
 BURST = 6
 BURST_SECONDS = 600.0
+PROXY_VARIABLES = ("http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
 KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "SSL_CERT_FILE", "SSL_CERT_DIR")
-"""All that a command gets of the gateway's environment."""
+"""All that a command gets of the gateway's environment; what sends to services also needs to know of proxies."""
 
 
 class Message(NamedTuple):
@@ -118,61 +121,48 @@ class Notices:
         except ConfigError as error:
             self._failed("addresses", str(error))
             return
+        self._troubles.pop("addresses", None)
         address = link()
-        body = message.body if address is None else f"{message.body}\n{address}"
-        await asyncio.gather(*(self._send_one(number, url, message.title, body) for number, url in enumerate(urls, 1)))
-
-    async def _send_one(self, number: int, url: str, title: str, body: str) -> None:
+        order = {"title": message.title, "body": message.body if address is None else f"{message.body}\n{address}"}
+        left = {f"address {number} of {self._urls_file}": url for number, url in enumerate(urls, 1)}
         pause = FIRST_PAUSE
         for attempt in range(ATTEMPTS):
             if attempt:
                 await asyncio.sleep(pause)
                 pause *= PAUSE_FACTOR
-            trouble = "no answer in time"
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(SEND_SECONDS):
-                    trouble = await asyncio.to_thread(_deliver, url, title, body)
-            if not trouble:
-                self._troubles.pop(f"address {number}", None)
-                self.counts["sent"] += 1
+            troubles = await _deliver(order | {"urls": left})
+            for name in list(left):
+                trouble = troubles.get(name, "no answer in time")
+                if not trouble:
+                    self._sent(name)
+                elif trouble == BAD_ADDRESS or attempt == ATTEMPTS - 1:
+                    self._failed(name, f"{name}: {trouble}")
+                else:
+                    continue
+                del left[name]
+            if not left:
                 return
-            if trouble == BAD_ADDRESS:
-                break
-        self._failed(f"address {number}", f"address {number} of {self._urls_file}: {trouble}")
 
     # -- the command
 
     async def _run(self, message: Message) -> None:
-        data = json.dumps({"event": message.event, "title": message.title, "text": message.body, **message.fields}, ensure_ascii=False).encode()
-        environ = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+        data = {"event": message.event, "title": message.title, "text": message.body, **message.fields}
+        name = self._command[0]
         try:
-            process = await asyncio.create_subprocess_exec(
-                *self._command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.DEVNULL,
-                env=environ,
-                start_new_session=True,
-            )
-        except OSError as error:
-            self._failed("command", f"the command {self._command[0]} cannot be run: {error.strerror}")
-            return
-        try:
-            async with asyncio.timeout(COMMAND_SECONDS):
-                await process.communicate(data)
+            status, _ = await _run_program(self._command, data, COMMAND_SECONDS, KEPT_VARIABLES, asyncio.subprocess.DEVNULL)
         except TimeoutError:
-            self._failed("command", f"the command {self._command[0]} had not ended after {COMMAND_SECONDS:.0f} s")
-            return
-        finally:
-            if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                await process.wait()
-        if process.returncode:
-            self._failed("command", f"the command {self._command[0]} ended with status {process.returncode}")
-            return
-        self._troubles.pop("command", None)
+            self._failed("command", f"the command {name} had not ended after {COMMAND_SECONDS:.0f} s")
+        except OSError as error:
+            self._failed("command", f"the command {name} cannot be run: {error.strerror}")
+        else:
+            if status:
+                self._failed("command", f"the command {name} ended with status {status}")
+            else:
+                self._sent("command")
+
+    def _sent(self, what: str) -> None:
         self.counts["sent"] += 1
+        self._troubles.pop(what, None)
 
     def _failed(self, what: str, trouble: str) -> None:
         self.counts["failed"] += 1
@@ -180,22 +170,39 @@ class Notices:
         log.error("notifications: %s", trouble)
 
 
-BAD_ADDRESS = "Apprise does not know such an address"
-
-
-def _deliver(url: str, title: str, body: str) -> str:
-    """Send one message and wait for it, in a thread; what went wrong, or nothing. The import takes a quarter of a second."""
-    import apprise
-
-    # It would write the addresses, and with them passwords.
-    logging.getLogger("apprise").setLevel(logging.CRITICAL)
-    receiver = apprise.Apprise()
-    if not receiver.add(url):
-        return BAD_ADDRESS
+async def _deliver(order: dict[str, Any]) -> dict[str, str]:
+    """What became of each address; those of which nothing is known are missing."""
+    program = (sys.executable, "-m", "telebrowser.gateway.handoff.deliver")
     try:
-        return "" if receiver.notify(title=title, body=body) else "it was not accepted"
-    except Exception as error:
-        return f"it failed ({type(error).__name__})"
+        _, answer = await _run_program(program, order, SEND_SECONDS, (*KEPT_VARIABLES, *PROXY_VARIABLES))
+        found: dict[str, str] = json.loads(answer)
+    except (OSError, ValueError):
+        # Among the first is that its time was up.
+        return {}
+    return found
+
+
+async def _run_program(
+    command: Sequence[str], data: dict[str, Any], seconds: float, variables: Sequence[str], output: int = asyncio.subprocess.PIPE
+) -> tuple[int, bytes]:
+    """Its status and output, with ``data`` as JSON on its standard input. Raises OSError, or TimeoutError once its whole group is killed."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=output,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={name: os.environ[name] for name in variables if name in os.environ},
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(seconds):
+            answer, _ = await process.communicate(json.dumps(data, ensure_ascii=False).encode())
+        return process.returncode or 0, answer
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
 
 
 def fields(handoff: Handoff) -> dict[str, Any]:

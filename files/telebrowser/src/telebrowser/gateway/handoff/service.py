@@ -74,6 +74,8 @@ class Handoffs:
         for handoff in self._desk.all():
             if not handoff.is_open and not handoff.settled:
                 self._spawn(self._settle(handoff))
+            elif handoff.is_open and handoff.notified_at is None:
+                self._announce(handoff)
         self._spawn(self._expire())
         if any(handoff.is_open for handoff in self._desk.all()):
             self._spawn(self._miss())
@@ -187,7 +189,8 @@ class Handoffs:
     def link(self, handoff: Handoff) -> str | None:
         """A new address for a person: of the handoff's page, good once, or of the plain view. None when there is neither."""
         if self.pages_url is None:
-            return self._settings.view_url
+            plain: str | None = self._settings.view_url
+            return plain
         try:
             token = self.links.issue(Purpose.HANDOFF, handoff.id, handoff.deadline)
         except ConfigError as error:
@@ -299,6 +302,8 @@ class Handoffs:
         return await self.wait(ident, VIEW_SECONDS + RESUME_SECONDS)
 
     async def _apply(self, effects: list[Effect]) -> None:
+        if not effects:
+            return
         for effect in effects:
             self._save(effect.handoff)
         self._tell()
@@ -317,6 +322,9 @@ class Handoffs:
 
     def _begin(self, handoff: Handoff) -> None:
         self._audit.write(handoff.project, "handoff", id=handoff.id, session=handoff.session, agent=handoff.agent or None)
+        self._announce(handoff)
+
+    def _announce(self, handoff: Handoff) -> None:
         if self.notices.announce(handoff, lambda: self.link(handoff)):
             self._update(handoff, notified_at=time.time())
 
@@ -395,8 +403,8 @@ class Handoffs:
     async def _expire(self) -> None:
         """End what is over in time: sleep until the next deadline, or until something changes."""
         while True:
-            changed = self._changed
             await self._apply(self._desk.expire(time.time()))
+            changed = self._changed
             deadlines = [handoff.deadline for handoff in self._desk.all() if handoff.is_open]
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, min(deadlines) - time.time()) if deadlines else None):
