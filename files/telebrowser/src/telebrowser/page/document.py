@@ -36,7 +36,7 @@ class Document:
         self.frame_id = frame_id
         self.gone = False
         self.size: int | None = None
-        """How many elements the last whole walk met; None before the first."""
+        """How many elements it held when they were last counted; None before."""
         self._root: str | None = None
 
     async def call(self, function: str, *args: Any, timeout: float = 30.0) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from urllib.parse import urldefrag
 
@@ -126,7 +127,9 @@ async def _info(tab: Tab, seconds: float) -> dict[str, Any]:
     status = tab.status
     try:
         document = await tab.frames.main(min(seconds, 2.0))
-        info = await document.call("info", timeout=min(seconds, 2.0))
+        # The snapshot that follows needs the root and the size; here they cost no trip of their own.
+        info, _ = await asyncio.gather(document.call("info", timeout=min(seconds, 2.0)), document.root_object(min(seconds, 2.0)))
+        document.size = info["count"]
         tab.seen(info["url"], info["title"])
         answer = {"url": info["url"], "title": info["title"], "status": status or info["status"]}
         if info["type"] not in ("text/html", "application/xhtml+xml"):

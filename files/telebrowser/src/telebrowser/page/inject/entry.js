@@ -6,5 +6,5 @@ globalThis.__telebrowser = {
   addElement(element, next) { state.next = next; const number = numbers.get(element) || refOf(element, roleOf(element), ""); return { number, next: state.next }; },
   elementFor(number) { return elementOf(number); },
   stale: staleReason,
-  info() { const entry = performance.getEntriesByType("navigation")[0]; return { url: location.href, title: document.title, ready: document.readyState, status: entry ? entry.responseStatus : 0, type: document.contentType }; },
+  info() { const entry = performance.getEntriesByType("navigation")[0]; return { url: location.href, title: document.title, ready: document.readyState, status: entry ? entry.responseStatus : 0, type: document.contentType, count: document.getElementsByTagName("*").length }; },
 };
