@@ -140,7 +140,7 @@ async def test_saving_a_page(agent: Agent, home: Path, kind: str, start: bytes) 
 
 
 async def test_a_large_page_comes_whole(agent: Agent, home: Path) -> None:
-    page = agent.pages.add("large.html", "<title>large</title><script>document.body.append('x'.repeat(3000000))</script>")
+    page = agent.pages.add("large.html", "<title>large</title><body><script>document.body.append('x'.repeat(3000000))</script>")
     await agent.client.ok("browser_navigate", url=f"{page}?{agent.mark}")
     answer = await agent.client.ok("browser_save", format="html", path="large.html")
     text = (home / "large.html").read_text()

@@ -186,6 +186,8 @@ class _Incoming:
         tag = answer.headers.get("ETag")
         if self.size and (answer.status != 206 or tag != self._tag):
             self._begin_again()
+            if answer.status == 206:
+                raise http.client.HTTPException("it is another file now")
         self._tag = tag
         self._learn(answer)
         while chunk := answer.read(CHUNK_BYTES):
