@@ -23,7 +23,7 @@ PROJECT = "far"
 SIZE = 3_000_000
 RECEIVES = """<title>start</title><output id=o></output><input id=f type=file onchange="files[0].arrayBuffer().then(b => crypto.subtle.digest('SHA-256', b))
  .then(d => o.value = [...new Uint8Array(d)].map(x => x.toString(16).padStart(2, '0')).join(''))">
-<button onclick="document.title = 'clicked'">Press</button><a href=/far.bin download>Fetch</a>"""
+<button onclick="document.title = 'clicked'">Press</button><a href=/far.bin>Fetch</a>"""
 
 
 @pytest.fixture(scope="module")

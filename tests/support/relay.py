@@ -32,10 +32,10 @@ class Relay:
         self._target = port
         self._loop = asyncio.new_event_loop()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._server = self._loop.run_until_complete(asyncio.start_server(self._serve, host, 0))
-        self.port: int = self._server.sockets[0].getsockname()[1]
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
+        self._server = asyncio.run_coroutine_threadsafe(asyncio.start_server(self._serve, host, 0), self._loop).result(10)
+        self.port: int = self._server.sockets[0].getsockname()[1]
 
     def begin(self) -> None:
         """Count turns and bytes from here on."""
