@@ -49,26 +49,30 @@ class Relay:
         with contextlib.suppress(OSError, asyncio.CancelledError):
             limit = self.cuts.pop(0) if self.cuts else None
             far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target)
-            await asyncio.gather(self._pass(reader, far_writer, OUT, limit), self._pass(far_reader, writer, BACK, limit))
+            try:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(self._pass(reader, far_writer, OUT, limit))
+                    group.create_task(self._pass(far_reader, writer, BACK, limit))
+            finally:
+                far_writer.close()
+        writer.close()
         self._tasks.discard(task)
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: str, limit: int | None) -> None:
         passed = 0
         queue: asyncio.Queue[Piece] = asyncio.Queue()
-        sender = self._loop.create_task(self._deliver(queue, writer))
-        try:
-            while data := await reader.read(1 << 16):
-                if not self.turns or self.turns[-1] != way:
-                    self.turns.append(way)
-                self.bytes[way] += len(data)
-                passed += len(data)
-                if limit is not None and passed > limit:
-                    break
-                queue.put_nowait(Piece(self._loop.time() + self.delay, data))
-        except OSError:
-            pass
-        queue.put_nowait(Piece(self._loop.time() + self.delay, b""))
-        await sender
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._deliver(queue, writer))
+            with contextlib.suppress(OSError):
+                while data := await reader.read(1 << 16):
+                    if not self.turns or self.turns[-1] != way:
+                        self.turns.append(way)
+                    self.bytes[way] += len(data)
+                    passed += len(data)
+                    if limit is not None and passed > limit:
+                        break
+                    queue.put_nowait(Piece(self._loop.time() + self.delay, data))
+            queue.put_nowait(Piece(self._loop.time() + self.delay, b""))
 
     async def _deliver(self, queue: asyncio.Queue[Piece], writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
