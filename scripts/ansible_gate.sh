@@ -13,7 +13,7 @@ wanted=("$@")
 sanity() { scripts/ansible_test.sh sanity --exclude files/; }
 units() { scripts/ansible_test.sh units; }
 integration() { scripts/ansible_test.sh integration; }
-lint() { ansible-lint --offline --profile production --strict; }
+lint() { ansible-lint --offline --profile production --strict --nocolor --parseable; }
 changelog() { cd "$collection" && antsibull-changelog lint; }
 docs() { cd "$collection" && antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs=self .; }
 whole() { python -m pytest -c tests/ansible/pytest.ini --rootdir . tests/ansible; }
@@ -39,4 +39,9 @@ failed=0
 for name in lint changelog docs whole; do step "$name" || failed=1; done
 wait "$lane" || failed=1
 [ "$failed" -eq 0 ] || exit 1
-step integration
+# Its targets make files of other users and mount disks.
+if [ "$(id -u)" -eq 0 ]; then
+    step integration
+else
+    printf 'ansible: %-12s LEFT OUT, it needs root\n' integration
+fi

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A Docker Engine for the tests: engine.sh up starts one where none answers, engine.sh down ends the one that it started, and no other.
+# A Docker Engine for the tests: engine.sh up starts one where none answers, engine.sh down ends the one that it started, and no other;
+# engine.sh ours says whether there is such a one.
 . "$(dirname "$0")/common.sh"
 
 pid_file=build/engine.pid
@@ -10,7 +11,9 @@ answers() { docker version --format '{{.Server.Version}}' >/dev/null 2>&1; }
 # The process that we started, by its start time too: a pid alone may be somebody else's by now.
 ours() {
     local pid start
-    read -r pid start <"$pid_file" 2>/dev/null || return 1
+    [ -s "$pid_file" ] && [ -s "$pid_file.start" ] || return 1
+    pid=$(<"$pid_file")
+    start=$(<"$pid_file.start")
     [ "$start" = "$(started "$pid")" ] || return 1
     printf '%s\n' "$pid"
 }
@@ -24,7 +27,8 @@ case ${1:-} in
         mkdir -p build
         setsid dockerd >"$log" 2>&1 </dev/null &
         pid=$!
-        printf '%s %s\n' "$pid" "$(started "$pid")" >"$pid_file"
+        printf '%s\n' "$pid" >"$pid_file"
+        started "$pid" >"$pid_file.start"
         # dockerd says so on its socket only, so it is asked.
         for _ in $(seq 120); do
             if answers; then
@@ -42,7 +46,8 @@ case ${1:-} in
         kill "$pid"
         # It stops its containers first.
         timeout 60 tail --pid="$pid" -f /dev/null || die "dockerd, process $pid, has not ended within 60 s"
-        rm -f "$pid_file"
+        rm -f "$pid_file" "$pid_file.start"
         ;;
-    *) die "engine.sh up|down" ;;
+    ours) ours >/dev/null ;;
+    *) die "engine.sh up|down|ours" ;;
 esac

@@ -5,6 +5,10 @@
 
 docker version --format '{{.Server.Version}}' >/dev/null 2>&1 || die "no Docker Engine answers; start one: scripts/engine.sh up (as root)"
 tests/standin-image/build.sh
+# An engine that is only ours may be restarted by the scenario; one that was here before is left alone, and the scenario says so.
+if scripts/engine.sh ours; then
+    export TELEBROWSER_ENGINE_PIDFILE=$PWD/build/engine.pid TELEBROWSER_ENGINE_COMMAND="[\"$PWD/scripts/engine.sh\", \"up\"]"
+fi
 
 scenarios=("$@")
 if [ ${#scenarios[@]} -eq 0 ]; then

@@ -235,8 +235,9 @@ def check(params: Dict[str, Any]) -> None:
 class Folder:
     """The folder of the secrets: read once, then changed as planned."""
 
-    def __init__(self, path: str, owner: Optional[str], group: Optional[str]) -> None:
+    def __init__(self, path: str, owner: Optional[str], group: Optional[str], lenient: bool = False) -> None:
         self.path = path
+        self.lenient = lenient
         self.uid = private.find_user(owner)
         self.gid = private.find_group(group)
         # The folder itself is the operator's word, so the last part of its path may be a link.
@@ -254,7 +255,16 @@ class Folder:
     def look(self) -> None:
         """Read what is there."""
         self.info = os.fstat(self.descriptor)
-        self.files = {name: private.read(self.descriptor, name, self.file(name)) for name in (SECRET, PREVIOUS)}
+        self.files = {name: self._read(name) for name in (SECRET, PREVIOUS)}
+
+    def _read(self, name: str) -> Optional[private.PrivateFile]:
+        try:
+            return private.read(self.descriptor, name, self.file(name))
+        except private.FileError:
+            # What is to be removed need not be a secret.
+            if self.lenient:
+                return private.PrivateFile(b"", 0.0, 0, 0, private.FILE_MODE)
+            raise
 
     def close(self) -> None:
         """Let another run at it."""
@@ -268,6 +278,8 @@ class Folder:
     def found(self, now: float, grace: int) -> Found:
         """The secrets. Raises `tokens.TokenError` for a present secret that the gateway would refuse."""
         current, previous = self.files.get(SECRET), self.files.get(PREVIOUS)
+        if self.lenient:
+            return Found(None if current is None else current.content.rstrip(b"\r\n"), 0.0, None if previous is None else previous.content.rstrip(b"\r\n"))
         secret = None if current is None else tokens.check_secret(current.content, self.file(SECRET))
         old = None if previous is None else previous.content.rstrip(b"\r\n")
         if old is not None and now < previous.modified + grace:
@@ -352,7 +364,9 @@ def carry_out(folder: Folder, plan: Plan, found: Found, params: Dict[str, Any]) 
 
 def shown(secret: Optional[bytes]) -> Optional[str]:
     """The fingerprint of a secret, or None."""
-    return None if secret is None else tokens.fingerprint(secret)
+    if secret is None:
+        return None
+    return tokens.fingerprint(secret) if secret else "(not a secret)"
 
 
 def described(folder: Folder, found: Found) -> Dict[str, Any]:
@@ -378,7 +392,7 @@ def run(module: AnsibleModule) -> Dict[str, Any]:
     """The result of the module. Raises `tokens.TokenError` and `private.FileError`."""
     params = module.params
     check(params)
-    folder = Folder(params["secrets_directory"], params["owner"], params["group"])
+    folder = Folder(params["secrets_directory"], params["owner"], params["group"], params["state"] == "absent")
     try:
         return converge(folder, params, module.check_mode)
     finally:

@@ -240,6 +240,15 @@ def test_what_lies_in_the_place_of_a_secret(run, run_module, folder, break_it, m
     assert os.listdir(str(folder)) == before
 
 
+@pytest.mark.parametrize("make", [lambda path: path.write_text("short"), lambda path: path.symlink_to("/etc/hostname"), os.mkfifo])
+@pytest.mark.parametrize("name", ["secret", "secret.previous"])
+def test_absent_removes_what_is_no_secret_too(run_module, folder, make, name):
+    folder.mkdir()
+    make(folder / name)
+    removed = run_module(secret.main, secrets_directory=str(folder), state="absent")
+    assert removed["changed"] and not folder.exists()
+
+
 def replace(path, make):
     """Put something else in the place of a file."""
     path.unlink()
