@@ -73,6 +73,8 @@ class McpClient:
         self.info: dict[str, Any] = {}
         self.noise: list[bytes] = []
         self.errors = bytearray()
+        self.offers: dict[str, dict[str, Any]] = {}
+        """Requests of the server that this client answers, with their results; all others are refused."""
         self._last = 0
         self._waiting: dict[Any, asyncio.Future[dict[str, Any]]] = {}
         self._readers = [asyncio.create_task(self._read()), asyncio.create_task(self._read_errors())]
@@ -105,9 +107,9 @@ class McpClient:
             raise
         return client
 
-    async def handshake(self) -> None:
+    async def handshake(self, **capabilities: Any) -> None:
         """The handshake of the legacy era."""
-        hello = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
+        hello = {"protocolVersion": LEGACY, "capabilities": capabilities, "clientInfo": {"name": "tests", "version": "1"}}
         answer = await self.request("initialize", hello)
         assert "result" in answer, f"{answer}; stderr: {self.stderr}"
         self.info = answer["result"]
@@ -131,7 +133,10 @@ class McpClient:
             if future and not future.done():
                 future.set_result(message)
             elif "method" in message and "id" in message:
-                await self.send({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "not offered"}})
+                told: dict[str, Any] = {"error": {"code": -32601, "message": "not offered"}}
+                if message["method"] in self.offers:
+                    told = {"result": self.offers[message["method"]]}
+                await self.send({"jsonrpc": "2.0", "id": message["id"], **told})
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(ConnectionError(f"the server ended; stderr: {self.stderr}"))
