@@ -22,7 +22,7 @@ from tests.support.stack import LAUNCHER, SECRET, Reply, free_port, request, tok
 from .engine import BROWSER_IMAGE, ROOT, docker, gateway_image, images, inspect
 
 PUID = 1234
-UP_SECONDS = 60
+UP_SECONDS = 120
 NUMBERS = itertools.count()
 TREE = ROOT / "files/browser/root"
 ENVIRONMENT = {
@@ -140,7 +140,10 @@ class Deployment:
     def wait_ready(self, seconds: float = UP_SECONDS) -> float:
         """Wait until everything answers; the seconds that it took."""
         began = time.monotonic()
-        proc.until(lambda: self.ready() and self.view("/api/status").status == 200, f"the deployment answers; {self.tail()}", seconds)
+        try:
+            proc.until(lambda: self.ready() and self.view("/api/status").status == 200, "the deployment answers", seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.tail()}") from None
         return time.monotonic() - began
 
     def ready(self) -> bool:

@@ -11,7 +11,7 @@ from tests.support.pages import Pages
 from .deployment import PUID, Deployment
 from .png import pixel
 
-RED, BLUE, GREEN = (200, 0, 0), (0, 0, 200), (0, 160, 0)
+RED, BLUE, GREEN, YELLOW = (200, 0, 0), (0, 0, 200), (0, 160, 0), (200, 200, 0)
 SEEN_SECONDS = 10.0
 
 
@@ -47,9 +47,19 @@ async def test_an_agent_works(deployed: Deployment, pages: Pages) -> None:
         assert "shop" in (await agent.ok("browser_navigate", url=page)).text
         ref = (await agent.ok("browser_snapshot")).ref("Buy")
         assert ref is not None
-        assert "bought" in (await agent.ok("browser_click", ref=ref)).text or "bought" in (await agent.ok("browser_tabs", action="list")).text
+        await agent.ok("browser_click", ref=ref)
+        for _ in range(50):
+            if "bought" in (await agent.ok("browser_evaluate", expression="document.title")).text:
+                break
+            await asyncio.sleep(0.1)
+        else:
+            raise AssertionError("the click did nothing")
+        before = deployed.browsers()["works"]
     finally:
         await agent.close()
+    # Its last tab is closed after the grace time; the browser stays.
+    await asyncio.sleep(4)
+    assert deployed.browsers()["works"] == before
 
 
 async def test_a_download_is_the_owners(deployed: Deployment, pages: Pages) -> None:
@@ -100,7 +110,7 @@ async def test_focus_shows_the_right_project(deployed: Deployment, pages: Pages)
 async def test_a_popup_of_another_project_stays_behind(deployed: Deployment, pages: Pages) -> None:
     red, green = await deployed.agent("red"), await deployed.agent("green")
     try:
-        pages.add("popped.html", f"<title>popped</title><body style='background:rgb{BLUE}'>")
+        pages.add("popped.html", f"<title>popped</title><body style='background:rgb{YELLOW}'>")
         await green.ok("browser_navigate", url=colour(pages, "green", GREEN, "<button onclick=\"open('/popped.html','','width=600,height=400')\">Pop</button>"))
         await red.ok("browser_navigate", url=colour(pages, "red", RED))
         assert deployed.verb("focus", "--project", "red").returncode == 0

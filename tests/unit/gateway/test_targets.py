@@ -23,6 +23,17 @@ def targets() -> Targets:
     return model
 
 
+@pytest.mark.parametrize("url", ["devtools://devtools/x.html", "chrome://omnibox-popup.top-chrome/", "chrome-untrusted://read-anything-side-panel.top-chrome"])
+def test_what_the_window_is_made_of_is_no_page(url: str) -> None:
+    """Else a browser would be thought to have pages left when its last one is closed, and end."""
+    model = Targets()
+    for row in (info("only"), info("part", url=url), info("its tab", "tab", url=url)):
+        model.put(row)
+    assert [row["targetId"] for row in model.pages()] == ["only"] and model.is_last("only")
+    assert not model.exposed(info("part", url=url)) and not model.exposed(info("its tab", "tab", url=url))
+    assert model.exposed(info("x", url="https://omnibox-popup.top-chrome/"))
+
+
 def test_frames_and_workers_belong_to_their_page(targets: Targets) -> None:
     targets.put(info("frame", "iframe", parentId="mine"))
     targets.put(info("inner", "iframe", parentId="frame"))

@@ -34,9 +34,10 @@ LISTED = message(SECOND_SYNC, 0, 0)
 """The end of the windows that there were at the start."""
 
 
-def opened(handle: int, title: str, active: bool = False, parent: int = 0) -> bytes:
-    """A new window, described completely."""
-    return message(MANAGER_OBJECT, wayland.MANAGER_TOPLEVEL, handle) + message(handle, wayland.HANDLE_APP, "chromium") + told(handle, title, active, parent)
+def opened(handle: int, title: str, active: bool = False, parent: int = 0, app: str = "") -> bytes:
+    """A new window, described completely; of a project's browser, by its title, when no application is named."""
+    name = app or "telebrowser." + title.strip("[]")
+    return message(MANAGER_OBJECT, wayland.MANAGER_TOPLEVEL, handle) + message(handle, wayland.HANDLE_APP, name) + told(handle, title, active, parent)
 
 
 def told(handle: int, title: str, active: bool = False, parent: int = 0) -> bytes:

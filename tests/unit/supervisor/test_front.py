@@ -16,9 +16,11 @@ class Desk:
         self.now = 0.0
         self.front = Front(self.windows, lambda: self.now)
 
-    def open(self, handle: int, title: str, parent: int = 0, known: bool = False, active: bool = True) -> int | None:
+    def open(self, handle: int, title: str, app: str | None = None, parent: int = 0, known: bool = False, active: bool = True) -> int | None:
+        """A window of the project that its title names in brackets, or of the application ``app``."""
         window = self.windows[handle] = Window(handle)
         window.title, window.parent = title, parent
+        window.app = "telebrowser." + title.strip("[]") if app is None else app
         return self.activate(handle, known) if active else self.front.changed(window, known)
 
     def activate(self, handle: int, known: bool = False) -> int | None:
@@ -57,38 +59,38 @@ def test_later_the_person_decides(desk: Desk) -> None:
 
 
 def test_a_popup_of_the_same_project_comes_to_the_front(desk: Desk) -> None:
-    assert desk.open(2, "[alpha]") is None
+    assert desk.open(2, "A page - Chromium", "telebrowser.alpha") is None
     assert desk.front.current == 2
 
 
 def test_a_popup_of_another_project_does_not(desk: Desk) -> None:
     desk.open(2, "[beta]")
     desk.activate(1)
-    assert desk.open(3, "[beta]") == 1
+    assert desk.open(3, "[alpha]", "telebrowser.beta") == 1
 
 
 def test_dialogs_belong_to_their_project(desk: Desk) -> None:
     desk.open(2, "[beta]")
     desk.activate(1)
-    assert desk.open(3, "Open File", parent=2) == 1
+    assert desk.open(3, "Open File", "gtk", parent=2) == 1
     desk.activate(1)
-    assert desk.open(4, "Open File", parent=1) is None and desk.front.current == 4
-    assert desk.open(5, "Name of the file", parent=4) is None and desk.front.current == 5
+    assert desk.open(4, "Open File", "gtk", parent=1) is None and desk.front.current == 4
+    assert desk.open(5, "Name of the file", "gtk", parent=4) is None and desk.front.current == 5
 
 
 def test_other_programs_are_left_alone(desk: Desk) -> None:
-    assert desk.open(2, "Terminal") is None
+    assert desk.open(2, "Terminal", "foot") is None
     assert desk.open(3, "[beta]") is None and desk.front.current == 3
 
 
 def test_parents_in_a_ring_end(desk: Desk) -> None:
-    desk.open(2, "x", parent=3, active=False)
-    assert desk.open(3, "y", parent=2) is None
+    desk.open(2, "x", "x", parent=3, active=False)
+    assert desk.open(3, "y", "y", parent=2) is None
 
 
-def test_without_a_title_nothing_is_decided_yet(desk: Desk) -> None:
-    assert desk.open(2, "") is None and desk.front.current == 1
-    desk.windows[2].title = "[beta]"
+def test_without_a_name_nothing_is_decided_yet(desk: Desk) -> None:
+    assert desk.open(2, "", "") is None and desk.front.current == 1
+    desk.windows[2].app = "telebrowser.beta"
     assert desk.front.changed(desk.windows[2]) == 1
 
 

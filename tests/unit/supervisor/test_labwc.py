@@ -194,7 +194,7 @@ async def test_a_protocol_error_is_a_loss_with_its_reason(display: LabwcDisplay,
 def test_what_browsers_are_given(tmp_path: Path) -> None:
     data = DataDir(tmp_path)
     display = make_display(data, Children(), "labwc", "1280x720")
-    assert display.backend == "labwc" and display.size == "1280x720" and list(display.options) == ["--ozone-platform=wayland"]
+    assert display.backend == "labwc" and display.size == "1280x720" and list(display.options("p")) == ["--ozone-platform=wayland", "--class=telebrowser.p"]
     environ = display.environment(Profile(data, "p", None))
     assert environ["WAYLAND_DISPLAY"] == display.name and display.name.startswith("/")
     with pytest.raises(ConfigError, match="TELEBROWSER_SCREEN"):

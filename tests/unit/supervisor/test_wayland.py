@@ -67,7 +67,8 @@ def test_a_compositor_that_cannot_do_it(interfaces: list[tuple[str, int]], missi
 
 
 def test_windows_are_known(client: Client) -> None:
-    assert [(window.title, window.activated) for window in client.windows.values()] == [("[alpha]", True), ("[beta]", False)]
+    seen = [(window.title, window.app, window.activated) for window in client.windows.values()]
+    assert seen == [("[alpha]", "telebrowser.alpha", True), ("[beta]", "telebrowser.beta", False)]
 
 
 def test_a_window_changes_only_when_it_is_told_completely(client: Client) -> None:

@@ -6,6 +6,7 @@ a→b→c closes, c's opener becomes a).
 
 from __future__ import annotations
 
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,8 @@ Info = dict[str, Any]
 SHOWN_TO_SESSION = frozenset({"page", "iframe", "worker", "tab"})
 SHOWN_UNSCOPED = SHOWN_TO_SESSION | {"service_worker", "shared_worker"}
 INTERNAL = ("devtools://", "chrome-untrusted://", "chrome-extension://")
+# DevTools windows, and what the browser's own window is made of: Chromium lists both as pages.
+FURNITURE = re.compile(r"devtools://|chrome(-untrusted)?://[^/]*\.top-chrome(/|$)")
 
 NAVIGATION_SECONDS = 1.0
 """How long a ctrl, middle or shift click waits for the tab that it opens."""
@@ -98,8 +101,8 @@ class Targets:
         return list(self._infos.values())
 
     def pages(self) -> Iterator[Info]:
-        """Tabs that a person can see (no DevTools windows)."""
-        return (info for info in self._infos.values() if info["type"] == "page" and not info["url"].startswith("devtools://"))
+        """Tabs that a person can see: no DevTools windows, and none of the pages that the browser's own window is made of."""
+        return (info for info in self._infos.values() if info["type"] == "page" and not FURNITURE.match(info["url"]))
 
     def tabs(self) -> Iterator[Info]:
         """The ``tab`` targets."""
@@ -107,7 +110,8 @@ class Targets:
 
     def exposed(self, info: Info) -> bool:
         """Whether an unscoped client may know of this target."""
-        return info["type"] in SHOWN_UNSCOPED and not str(info.get("url", "")).startswith(INTERNAL)
+        url = str(info.get("url", ""))
+        return info["type"] in SHOWN_UNSCOPED and not url.startswith(INTERNAL) and not FURNITURE.match(url)
 
     # -- who owns it
 

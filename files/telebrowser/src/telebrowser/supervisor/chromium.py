@@ -44,7 +44,8 @@ OPTIONS = (
     "--disable-blink-features=AutomationControlled",
     # Keeps a bar about the option above, or about --no-sandbox, from taking 56 pixels of every page.
     "--test-type",
-    "--disable-features=Translate,MediaRouter,OptimizationHints",
+    # The last two would keep two more pages, each with a process of its own, for the list below the address bar.
+    "--disable-features=Translate,MediaRouter,OptimizationHints,WebUIOmniboxPopup,WebUIOmniboxAimPopup",
     "--start-maximized",
 )
 

@@ -65,8 +65,6 @@ class Display(Protocol):
     backend: str
     name: str
     size: str
-    options: Sequence[str]
-    """Options that a browser needs to show its windows there."""
 
     async def start(self) -> None:
         """Bring it up. Raises `ExitError` with one line."""
@@ -80,6 +78,9 @@ class Display(Protocol):
 
     async def stop(self) -> None:
         """Take it down; after the browsers have ended."""
+
+    def options(self, project: str) -> Sequence[str]:
+        """Options that the project's browser needs to show its windows there."""
 
     def environment(self, profile: Profile) -> Mapping[str, str]:
         """What a browser of ``profile`` needs to reach it. Raises OSError."""
@@ -106,7 +107,6 @@ class XvfbDisplay:
     """A virtual X server with openbox as its window manager."""
 
     backend = "xvfb"
-    options: Sequence[str] = ()
 
     def __init__(self, data: DataDir, children: Children, size: str) -> None:
         self.size = parse_size(size)
@@ -206,6 +206,9 @@ class XvfbDisplay:
         for path in (self._record, self._authority, self._config):
             with contextlib.suppress(OSError):
                 path.unlink()
+
+    def options(self, project: str) -> Sequence[str]:
+        return ()
 
     def environment(self, profile: Profile) -> Mapping[str, str]:
         path = profile.home / ".Xauthority"

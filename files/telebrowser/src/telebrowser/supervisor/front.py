@@ -3,17 +3,18 @@
 A person may be typing in one project's window when another project's browser starts, or opens a popup. labwc puts the new window in
 front; then the one that was there before is asked for again. Only the first activation of a window that has just opened is undone:
 every later one is the person's own or was asked for.
+
+Whose a window is tells its application name, which the supervisor gives to each browser: titles of popups are their pages'.
 """
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping
 
 from .wayland import Window
 
-PROJECT_TITLE = re.compile(r"\[[^\]]+\]")
+APP_PREFIX = "telebrowser."
 MAX_PARENTS = 8
 # A window that is still not in front so long after it opened is brought there by somebody.
 NEW_SECONDS = 5.0
@@ -51,8 +52,8 @@ class Front:
         opened = self._opened.setdefault(window.handle, now)
         if known or now - opened > NEW_SECONDS:
             self._seen.add(window.handle)
-        # Without its title nobody knows yet whose it is.
-        if not window.activated or not window.title:
+        # Without its name nobody knows yet whose it is.
+        if not window.activated or not window.app:
             return None
         new = window.handle not in self._seen
         self._seen.add(window.handle)
@@ -79,10 +80,10 @@ class Front:
         return mine is not None and its is not None and mine != its
 
     def _project(self, window: Window) -> str | None:
-        """The title of the project whose window this is, or whose dialog; None for another program's."""
+        """The application name of the project whose window this is, or whose dialog; None for another program's."""
         for _ in range(MAX_PARENTS):
-            if PROJECT_TITLE.fullmatch(window.title):
-                return window.title
+            if window.app.startswith(APP_PREFIX):
+                return window.app
             parent = self._windows.get(window.parent)
             if parent is None:
                 return None

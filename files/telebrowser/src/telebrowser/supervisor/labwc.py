@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ..errors import EXIT_FAILED, ExitError
-from .front import Front
+from .front import APP_PREFIX, Front
 from .profile import Profile
 from .wayland import Client, WaylandError
 
@@ -29,7 +29,6 @@ class LabwcDisplay:
     """One connection for as long as labwc lives, so that its end is known at once and nothing has to be asked for."""
 
     backend = "labwc"
-    options: Sequence[str] = ("--ozone-platform=wayland",)
 
     def __init__(self, size: str, runtime: str | None = None) -> None:
         self.size = size
@@ -78,7 +77,7 @@ class LabwcDisplay:
                 for window in self._client.receive(data):
                     again = self._front.changed(window, known=not self._client.ready)
                     if again is not None:
-                        log.info("%s has opened; the window that was in front is raised again", window.title)
+                        log.info("a window of %s has opened; the one that was in front is raised again", window.app)
                         self._client.activate(again)
                 self._flush()
                 self._wake()
@@ -126,6 +125,10 @@ class LabwcDisplay:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+
+    def options(self, project: str) -> Sequence[str]:
+        # Of a Wayland window this is the application name. No page can change it, and popups have it, too.
+        return ("--ozone-platform=wayland", f"--class={APP_PREFIX}{project}")
 
     def environment(self, profile: Profile) -> Mapping[str, str]:
         # A whole path: a browser has a runtime folder of its own.

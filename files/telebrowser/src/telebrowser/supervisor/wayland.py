@@ -37,15 +37,18 @@ class Window:
     def __init__(self, handle: int) -> None:
         self.handle = handle
         self.title = ""
+        self.app = ""
         self.parent = 0
         self.activated = False
         # What has been told since the last `done`.
         self.next_title = ""
+        self.next_app = ""
         self.next_parent = 0
         self.next_activated = False
 
     def commit(self) -> None:
-        self.title, self.parent, self.activated = self.next_title, self.next_parent, self.next_activated
+        self.title, self.app = self.next_title, self.next_app
+        self.parent, self.activated = self.next_parent, self.next_activated
 
 
 class _Arguments:
@@ -179,6 +182,8 @@ class Client:
     def _window_event(self, window: Window, number: int, arguments: _Arguments) -> Window | None:
         if number == HANDLE_TITLE:
             window.next_title = arguments.text()
+        elif number == HANDLE_APP:
+            window.next_app = arguments.text()
         elif number == HANDLE_STATE:
             value = arguments.array()
             window.next_activated = STATE_ACTIVATED in struct.unpack(f"={len(value) // 4}I", value[: len(value) // 4 * 4])
