@@ -18,6 +18,8 @@ try:
 except ImportError:
     tomllib = None
 
+SECTIONS = {"claude": "mcpServers", "codex": "mcp_servers", "cursor": "mcpServers", "opencode": "mcp", "vscode": "servers"}
+"""The clients, and the key under which each one's file lists servers."""
 OWN_VARIABLES = ("TELEBROWSER_URL", "TELEBROWSER_CONFIG_DIR")
 """Set by us or not at all; a person's other variables of the entry stay."""
 CODEX_TIMEOUT = 180
@@ -52,6 +54,8 @@ def entry(client: str, server: Server, old: Dict[str, Any]) -> Dict[str, Any]:
         new.update({"type": "local", "command": [server.command, *server.args]})
         new.setdefault("enabled", True)
     else:
+        if client == "vscode":
+            new["type"] = "stdio"
         new.update({"command": server.command, "args": list(server.args)})
         if client == "codex":
             new.setdefault("tool_timeout_sec", CODEX_TIMEOUT)
@@ -69,7 +73,7 @@ def entry(client: str, server: Server, old: Dict[str, Any]) -> Dict[str, Any]:
 
 def _json(text: str, client: str, name: str, server: Optional[Server]) -> str:
     data = _read_json(text)
-    section = "mcp" if client == "opencode" else "mcpServers"
+    section = SECTIONS[client]
     servers = data.get(section, {})
     if not isinstance(servers, dict) or not isinstance(servers.get(name, {}), dict):
         raise ClientError("%s is not a table of servers; mend it by hand" % section)

@@ -33,11 +33,12 @@ options:
   client:
     description: The client whose file it is.
     type: str
-    choices: [claude, codex, opencode]
+    choices: [claude, codex, cursor, opencode, vscode]
     required: true
   path:
     description:
-      - The client's configuration file. Usual are C(~/.claude.json), C(~/.codex/config.toml) and C(~/.config/opencode/opencode.json) in the user's home.
+      - The client's configuration file. Usual are C(.claude.json), C(.codex/config.toml), C(.cursor/mcp.json), C(.config/opencode/opencode.json) and
+        C(.config/Code/User/mcp.json) in the user's home.
       - A missing file is made with mode V(0600), missing folders with V(0700).
     type: path
     required: true
@@ -191,7 +192,7 @@ def shown(client: str, text: Optional[str], name: str) -> str:
     """The entry alone, for the diff."""
     if text is None:
         return ""
-    section = {"claude": "mcpServers", "codex": "mcp_servers", "opencode": "mcp"}[client]
+    section = clients.SECTIONS[client]
     data = clients._read_toml(text) if client == "codex" else clients._read_json(text)
     found = data.get(section, {}).get(name)
     if not isinstance(found, dict):
@@ -239,7 +240,7 @@ def main() -> None:
     """Run as a module."""
     module = AnsibleModule(
         argument_spec={
-            "client": {"type": "str", "choices": ["claude", "codex", "opencode"], "required": True},
+            "client": {"type": "str", "choices": sorted(clients.SECTIONS), "required": True},
             "path": {"type": "path", "required": True},
             "user": {"type": "str"},
             "name": {"type": "str", "default": "telebrowser"},

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import scratch_dir
-from tests.support.plays import Played, good, play_role, refused
+from tests.support.plays import Played, good, messages, play_role, refused
 from tests.support.stack import SECRET, Stack, token
 
 USER = "tb-agent-test"
@@ -36,16 +36,20 @@ class Host:
 
     def play(self, *options: str, **settings: Any) -> Played:
         """The role."""
-        given = {
+        given = {**self.settings, **{name: value for name, value in settings.items() if not name.startswith("telebrowser_")}}
+        own = {name: value for name, value in settings.items() if name.startswith("telebrowser_")}
+        return play_role("agent", self.place, *options, **{f"telebrowser_agent_{name}": value for name, value in given.items()}, **own)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The variables of the role, without its prefix."""
+        return {
             "users": [USER],
             "url": self.stack.url,
             "secret_file": str(self.place / "controller-secret"),
             "dir": str(self.place / "opt"),
             "bin_dir": str(self.bin),
-            **{name: value for name, value in settings.items() if not name.startswith("telebrowser_")},
         }
-        own = {name: value for name, value in settings.items() if name.startswith("telebrowser_")}
-        return play_role("agent", self.place, *options, **{f"telebrowser_agent_{name}": value for name, value in given.items()}, **own)
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """The launcher as the user."""
@@ -113,14 +117,21 @@ def test_a_host_gets_the_launcher_and_keeps_it_without_a_change(host: Host) -> N
     assert opencode["mcp"]["telebrowser"] == {"type": "local", "command": [launcher, "mcp"], "enabled": True}
     for path in host.home.rglob("*"):
         assert path.owner() == USER, path
-    # The files from before lie beside; the launcher itself prints the same entries.
+    # The file from before lies beside.
     assert [path.read_text() for path in host.home.glob(".claude.json.*~")] == [json.dumps(CLAUDE, indent=4, ensure_ascii=False)]
-    printed = json.loads(host.run("config", "--json").stdout)["clients"]
-    assert json.loads(printed["claude"])["mcpServers"]["telebrowser"]["args"] == ["mcp"]
-    assert tomllib.loads(printed["codex"])["mcp_servers"]["telebrowser"]["tool_timeout_sec"] == 180
 
     for options in ((), ("--check",)):
         assert good(host.play(*options)).changed == 0
+
+
+def test_each_client_gets_what_the_launcher_prints_for_it(host: Host) -> None:
+    files = {"claude": ".claude.json", "codex": "x/config.toml", "cursor": "c.json", "opencode": "o.json", "vscode": "a/b/mcp.json"}
+    good(host.play(clients=list(files), client_files=files))
+    printed = json.loads(host.run("config", "--json").stdout)
+    for client, name in files.items():
+        text = (host.home / name).read_text().replace(f"{host.place}/opt/current/bin/telebrowser", printed["command"])
+        read = tomllib.loads if client == "codex" else json.loads
+        assert read(text) == read(printed["clients"][client]), client
 
 
 def test_a_host_with_tokens_has_no_secret_and_reaches_its_own_projects_only(host: Host) -> None:
@@ -186,9 +197,8 @@ def test_links_in_a_home_give_nothing_that_the_user_could_not_write(host: Host) 
     assert not (host.place / "opt" / "telebrowser").exists()
 
 
-@pytest.mark.parametrize(
-    "settings, words",
-    [
+def test_settings_that_cannot_work_are_refused_with_what_to_do(host: Host) -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"users": []}, "telebrowser_agent_users is empty"),
         ({"users": ["nobody-here"]}, "there is no user nobody-here on here"),
         ({"secret_file": ""}, "set exactly one of"),
@@ -196,12 +206,12 @@ def test_links_in_a_home_give_nothing_that_the_user_could_not_write(host: Host) 
         ({"url": "gateway:5858"}, "must look like http://127.0.0.1:5858"),
         ({"client_files": {"claude": "x"}}, "must name the file of each client"),
         ({"python": "/bin/false"}, "older than 3.11, or has no venv module"),
-        ({"clients": ["cursor"]}, "value of telebrowser_agent_clients must be one"),
+        ({"clients": ["vim"]}, "value of telebrowser_agent_clients must be one"),
         ({"url": "http://127.0.0.1:9", "clients": []}, "the gateway at http://127.0.0.1:9 does not answer"),
-    ],
-)
-def test_settings_that_cannot_work_are_refused_with_what_to_do(host: Host, settings: dict[str, Any], words: str) -> None:
-    refused(host.play(**settings), words)
+    ]
+    settings = [{f"telebrowser_agent_{name}": value for name, value in {**host.settings, **case}.items()} for case, _ in cases]
+    for (case, words), said in zip(cases, messages("agent", host.place, settings), strict=True):
+        assert words in said, (case, said)
 
 
 def test_a_new_version_leaves_the_one_that_runs(host: Host, place: Path) -> None:

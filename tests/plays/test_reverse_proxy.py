@@ -23,7 +23,7 @@ from aiohttp.abc import AbstractResolver
 from tests.conftest import scratch_dir
 from tests.resources import proxied
 from tests.resources.proxied import COOKIE, LOGIN, USER, Backends
-from tests.support.plays import ROOT, good, play, play_role, refused
+from tests.support.plays import ROOT, Played, good, messages, play, play_role_on, refused
 
 VIEW, PEOPLE, GATEWAY = "view.example.net", "asks.example.net", "agents.example.net"
 PASSWORD = "the-views-own-password"
@@ -113,6 +113,7 @@ class Site:
             "telebrowser_reverse_proxy_tls_key": str(self.certificate[1]),
             "telebrowser_reverse_proxy_listen_address": "127.0.0.1",
             "telebrowser_reverse_proxy_listen_port": self.port,
+            # Before it runs there is nothing to reload.
             "telebrowser_reverse_proxy_reload_command": self.reload if self.process else ["true"],
         }
 
@@ -123,17 +124,14 @@ class Site:
             return ["nginx", "-c", str(self.main()), "-s", "reload"]
         return ["caddy", "reload", "--adapter", "caddyfile", "--config", str(self.main()), "--address", f"unix/{self.place}/admin.sock"]
 
-    def play(self, *options: str, **settings: Any) -> Any:
-        """The role, on this proxy."""
-        return play_role("reverse_proxy", self.place, *options, **{**self.settings, **settings})
-
     def start(self) -> None:
         """Run the proxy and wait until it listens."""
         command = ["nginx", "-e", str(self.log), "-c", str(self.main())]
         if self.kind == "caddy":
             command = ["caddy", "run", "--adapter", "caddyfile", "--config", str(self.main())]
         env = {"PATH": "/usr/sbin:/usr/bin", "HOME": str(self.place / "state")}
-        self.process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log.open("ab"))
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log)
         deadline = time.monotonic() + 20
         while True:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
@@ -183,36 +181,57 @@ def backends() -> Iterator[Backends]:
     running.close()
 
 
+class Fleet:
+    """Proxies beside each other, on which one run plays the role."""
+
+    def __init__(self, backends: Backends, certificate: tuple[Path, Path], *kinds: tuple[str, str]) -> None:
+        self.place = scratch_dir("fleet")
+        self.sites = {}
+        for kind, auth in kinds:
+            folder = self.place / f"{kind}-{auth}"
+            folder.mkdir()
+            self.sites[kind, auth] = Site(kind, auth, backends, folder, certificate)
+
+    def play(self, *options: str, **settings: Any) -> Played:
+        """One run on all of them."""
+        hosts = {f"{kind}-{auth}": site.settings for (kind, auth), site in self.sites.items()}
+        given = {f"telebrowser_reverse_proxy_{name}": value for name, value in settings.items() if name != "state"}
+        if "state" in settings:
+            given["telebrowser_state"] = settings["state"]
+        return play_role_on("reverse_proxy", self.place, hosts, *options, **given)
+
+    def start(self) -> None:
+        """Run all of them."""
+        for site in self.sites.values():
+            site.start()
+
+    def files(self) -> dict[str, dict[str, bytes]]:
+        """The files of each kind."""
+        return {kind: site.files() for (kind, _), site in self.sites.items()}
+
+    def close(self) -> None:
+        """End and remove them."""
+        for site in self.sites.values():
+            site.stop()
+        shutil.rmtree(self.place)
+
+
 @pytest.fixture(scope="module")
 def sites(backends: Backends, certificate: tuple[Path, Path]) -> Iterator[Callable[..., Site]]:
-    """Proxies that run, one for each kind and service, made when they are asked for."""
-    made: dict[tuple[str, str], Site] = {}
-
-    def get(kind: str, auth: str = "authelia") -> Site:
-        if (kind, auth) not in made:
-            made[kind, auth] = site = Site(kind, auth, backends, scratch_dir(kind), certificate)
-            good(site.play())
-            site.start()
-        return made[kind, auth]
-
-    yield get
-    for site in made.values():
-        site.stop()
-        shutil.rmtree(site.place)
+    """Proxies that run, one for each kind and service."""
+    fleet = Fleet(backends, certificate, *((kind, auth) for kind in BOTH for auth in ("authelia", "authentik")))
+    good(fleet.play())
+    fleet.start()
+    yield lambda kind, auth="authelia": fleet.sites[kind, auth]
+    fleet.close()
 
 
 @pytest.fixture
-def unused(backends: Backends, certificate: tuple[Path, Path]) -> Iterator[Callable[..., Site]]:
-    """Proxies that do not run, with folders that a test may spoil."""
-    made: list[Site] = []
-
-    def make(kind: str) -> Site:
-        made.append(Site(kind, "authelia", backends, scratch_dir(kind), certificate))
-        return made[-1]
-
-    yield make
-    for site in made:
-        shutil.rmtree(site.place)
+def fleet(backends: Backends, certificate: tuple[Path, Path]) -> Iterator[Fleet]:
+    """One nginx and one Caddy with folders that a test may spoil; not started."""
+    made = Fleet(backends, certificate, *((kind, "authelia") for kind in BOTH))
+    yield made
+    made.close()
 
 
 def check_told(site: Site, told: dict[str, Any], host: str) -> None:
@@ -233,10 +252,10 @@ async def test_a_page_arrives_with_what_the_service_says_and_nothing_that_the_cl
     site = sites(kind, auth)
     async with site.client() as client:
         for host in (VIEW, PEOPLE):
-            async with client.get(site.url(host, "/a/b?c=%2Fd"), cookies=COOKIE, headers=SPOOFED) as answer:
+            async with client.get(site.url(host, "/a/b?c=%20d"), cookies=COOKIE, headers=SPOOFED) as answer:
                 assert answer.status == 200
                 told = await answer.json()
-            assert told["path"] == "/a/b?c=%2Fd"
+            assert told["path"] == "/a/b?c=%20d"
             check_told(site, told, host)
             # The view's password goes to the view and nowhere else.
             assert ("authorization" in told["headers"]) is (host == VIEW)
@@ -251,7 +270,7 @@ async def test_who_is_not_logged_in_is_sent_to_the_login_but_a_socket_gets_401(s
             async with client.get(site.url(host), headers={"Accept": "text/html", **SPOOFED}, allow_redirects=False) as answer:
                 assert answer.status == 302
                 place = answer.headers["Location"]
-                assert place == (f"/outpost.goauthentik.io/start?rd={site.url(host)}" if (kind, auth) == ("nginx", "authentik") else LOGIN)
+                assert place == (site.url(host, f"/outpost.goauthentik.io/start?rd={site.url(host)}") if (kind, auth) == ("nginx", "authentik") else LOGIN)
             for path in ("/websocket", "/events"):
                 with pytest.raises(aiohttp.WSServerHandshakeError) as refusal:
                     await client.ws_connect(site.url(host, path), headers={"Accept": "text/html", **SPOOFED})
@@ -278,17 +297,17 @@ async def test_a_socket_carries_pictures_both_ways(sites: Callable[..., Site], k
             headers = {**SPOOFED, "Cookie": "session=good", "Origin": f"https://{host}:{site.port}"}
             async with client.ws_connect(site.url(host, path), headers=headers, protocols=["chat"], max_msg_size=0) as view:
                 assert view.protocol == "chat"
-                told = json.loads((await view.receive(20)).data)
+                told = json.loads((await view.receive(60)).data)
                 check_told(site, told, host)
                 assert told["headers"]["origin"] == f"https://{host}:{site.port}"
                 await view.send_bytes(picture)
-                assert (await view.receive(30)).data == picture
+                assert (await view.receive(60)).data == picture
 
 
 async def test_silence_is_not_the_end_of_a_socket(sites: Callable[..., Site]) -> None:
     async def quiet(site: Site, host: str, path: str) -> None:
         async with site.client() as client, client.ws_connect(site.url(host, path), headers={"Cookie": "session=good"}, autoping=False) as view:
-            await view.receive(20)
+            await view.receive(60)
             # What is tried is this very time without a byte.
             await asyncio.sleep(SILENCE)
             await view.send_str("still here")
@@ -306,7 +325,7 @@ async def test_agents_reach_the_gateway_and_their_token_reaches_no_log(sites: Ca
             assert told["path"] == f"/t/{TOKEN}/status"
             assert "authorization" not in told["headers"] and "evil" not in json.dumps(told)
         async with client.ws_connect(site.url(GATEWAY, f"/t/{TOKEN}/s/x/mcp")) as agent:
-            await agent.receive(20)
+            await agent.receive(60)
         async with client.get(site.url(GATEWAY, "/healthz")) as answer:
             assert answer.status == 200
         for path in ("/", "/metrics", "/x"):
@@ -324,98 +343,86 @@ async def test_agents_reach_the_gateway_and_their_token_reaches_no_log(sites: Ca
         assert not log.exists() or TOKEN not in log.read_text()
 
 
-@pytest.mark.parametrize("kind", BOTH)
-async def test_a_second_run_changes_nothing_and_a_change_is_reloaded_under_a_live_socket(sites: Callable[..., Site], kind: str) -> None:
-    site = sites(kind)
-    before = site.files()
-    for options in ((), ("--check",)):
-        assert good(site.play(*options)).changed == 0
-        assert site.files() == before
-    moved = {"telebrowser_reverse_proxy_people_host": "", "telebrowser_reverse_proxy_gateway_upstream": f"127.0.0.1:{site.backends.ports['other']}"}
-    assert good(site.play("--check", **moved)).changed > 0
-    assert site.files() == before
+@pytest.mark.timeout(600)
+async def test_the_life_of_the_files(fleet: Fleet) -> None:
+    own = fleet.files()
+    basic = b64encode(f"telebrowser:{PASSWORD}".encode()).decode()
+
+    # New: the credential is in one file that others cannot read, and in no output.
+    played = good(fleet.play("-vvv", "--diff"))
+    assert PASSWORD not in played.output and basic not in played.output
+    for site in fleet.sites.values():
+        holders = [name for name, content in site.files().items() if basic.encode() in content or PASSWORD.encode() in content]
+        assert len(holders) == 1
+        status = (site.folder / holders[0]).stat()
+        assert (status.st_uid, status.st_mode & 0o777) == (0, 0o600 if site.kind == "nginx" else 0o640)
+    fleet.start()
+    files = fleet.files()
+
+    # Again: nothing changes.
+    assert good(fleet.play()).changed == 0
+    assert fleet.files() == files
+
+    # What the program refuses never goes live; what it refuses together with the operator's own files is taken back.
+    refused(fleet.play(tls_certificate="/nowhere.pem"), "refuses the configuration that these variables give, and nothing was changed")
+    assert fleet.files() == files
+    mains = {site: site.main().read_text() for site in fleet.sites.values()}
+    for site, text in mains.items():
+        site.main().write_text(text + "\nnot_a_directive {\n")
+    spoilt = fleet.files()
+    refused(fleet.play(people_host=""), "the files before are back")
+    assert fleet.files() == spoilt
+    for site, text in mains.items():
+        site.main().write_text(text)
+
+    # A change is seen before it is made, and is reloaded under a live socket.
+    site = fleet.sites["nginx", "authelia"]
+    moved = {"people_host": "", "view_credential": False, "gateway_upstream": f"127.0.0.1:{site.backends.ports['other']}"}
+    assert good(fleet.play("--check", "--diff", **moved)).changed > 0
+    assert fleet.files() == files
     async with site.client() as client, client.ws_connect(site.url(VIEW, "/websocket"), headers={"Cookie": "session=good"}) as view:
-        await view.receive(20)
-        assert good(site.play(**moved)).changed > 0
-        assert [name for name in site.files() if name.endswith("~")] == []
-        deadline = time.monotonic() + 20
+        await view.receive(60)
+        assert good(fleet.play(**moved)).changed > 0
+        for each in fleet.sites.values():
+            await moved_to(each, each.backends.ports["other"])
+        await view.send_str("still here")
+        assert (await view.receive(10)).data == "still here"
+    for each in fleet.sites.values():
+        content = each.files()
+        assert not any(basic.encode() in text for text in content.values())
+        assert not [name for name in content if name.endswith("~")]
+
+    # Away: the operator's own files are what they were.
+    assert good(fleet.play(state="absent")).changed > 0
+    left = fleet.files()
+    for kind, before in own.items():
+        assert {name: text.strip() for name, text in left[kind].items()} == {name: text.strip() for name, text in before.items()}
+    assert good(fleet.play(state="absent")).changed == 0
+
+
+async def moved_to(site: Site, port: int) -> None:
+    """Wait until the gateway's name leads to another port: new workers take over when they are ready."""
+    deadline = time.monotonic() + 20
+    async with site.client() as client:
         while True:
             async with client.get(site.url(GATEWAY, "/healthz")) as answer:
-                told = await answer.json()
-            # The role has asked for the reload; new workers take over when they are ready.
-            if told["port"] == site.backends.ports["other"]:
-                break
+                if (await answer.json())["port"] == port:
+                    return
             assert time.monotonic() < deadline
             await asyncio.sleep(0.1)
-        if kind == "nginx":
-            await view.send_str("still here")
-            assert (await view.receive(10)).data == "still here"
-    good(site.play())
-    assert site.files() == before
 
 
-@pytest.mark.parametrize("kind", BOTH)
-def test_the_credential_is_in_one_file_that_others_cannot_read_and_in_no_output(unused: Callable[..., Site], kind: str) -> None:
-    site = unused(kind)
-    basic = b64encode(f"telebrowser:{PASSWORD}".encode()).decode()
-    played = good(site.play("-vvv", "--diff"))
-    assert PASSWORD not in played.output and basic not in played.output
-    holders = [name for name, content in site.files().items() if basic.encode() in content or PASSWORD.encode() in content]
-    assert len(holders) == 1
-    status = (site.folder / holders[0]).stat()
-    assert (status.st_uid, status.st_mode & 0o777) == (0, 0o600 if kind == "nginx" else 0o640)
-    played = good(site.play("-vvv", "--diff", telebrowser_reverse_proxy_view_credential=False))
-    assert PASSWORD not in played.output and basic not in played.output
-    assert holders[0] not in site.files()
+def test_a_fresh_host_can_be_looked_at(fleet: Fleet) -> None:
+    for site in fleet.sites.values():
+        (site.place / "password").unlink()
+        shutil.rmtree(site.folder)
+    assert good(fleet.play("--check", "--diff")).changed > 0
+    assert not any(site.folder.exists() for site in fleet.sites.values())
 
 
-@pytest.mark.parametrize("kind", BOTH)
-def test_what_the_program_refuses_never_goes_live(unused: Callable[..., Site], kind: str) -> None:
-    site = unused(kind)
-    before = site.files()
-    refused(site.play(telebrowser_reverse_proxy_tls_certificate="/nowhere.pem"), "refuses the configuration that these variables give, and nothing was changed")
-    assert site.files() == before
-    good(site.play())
-    before = site.files()
-    refused(site.play(telebrowser_reverse_proxy_view_upstream="127.0.0.1:1 }"), "nothing was changed")
-    assert site.files() == before
-
-
-@pytest.mark.parametrize("kind", BOTH)
-def test_what_is_refused_together_with_the_rest_is_taken_back(unused: Callable[..., Site], kind: str) -> None:
-    site = unused(kind)
-    good(site.play())
-    before = site.files()
-    site.main().write_text(site.main().read_text() + "\nnot_a_directive {\n")
-    before[site.main().name] = site.main().read_bytes()
-    refused(site.play(telebrowser_reverse_proxy_people_host=""), "the files before are back")
-    assert site.files() == before
-
-
-@pytest.mark.parametrize("kind", BOTH)
-def test_absent_leaves_the_operators_own_files(unused: Callable[..., Site], kind: str) -> None:
-    site = unused(kind)
-    own = site.files()
-    good(site.play())
-    assert site.files() != own
-    assert good(site.play("--check", telebrowser_state="absent")).changed > 0
-    assert good(site.play(telebrowser_state="absent")).changed > 0
-    left = site.files()
-    assert left.keys() == own.keys() and all(left[name].strip() == own[name].strip() for name in own)
-    assert good(site.play(telebrowser_state="absent")).changed == 0
-
-
-def test_a_fresh_host_can_be_looked_at(unused: Callable[..., Site]) -> None:
-    site = unused("nginx")
-    (site.place / "password").unlink()
-    shutil.rmtree(site.folder)
-    assert good(site.play("--check", "--diff")).changed > 0
-    assert not site.folder.exists()
-
-
-@pytest.mark.parametrize(
-    "settings, words",
-    [
+def test_settings_that_cannot_work_are_refused_with_what_to_do(fleet: Fleet, backends: Backends) -> None:
+    shown = f"http://127.0.0.1:{backends.ports['people']}"
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"view_host": ""}, "telebrowser_reverse_proxy_view_host is empty"),
         ({"people_host": VIEW}, "must differ"),
         ({"view_path": "/view"}, "must begin and end with a slash"),
@@ -426,38 +433,28 @@ def test_a_fresh_host_can_be_looked_at(unused: Callable[..., Site]) -> None:
         ({"tls_key": "", "tls_certificate": ""}, "nginx needs telebrowser_reverse_proxy_tls_certificate"),
         ({"program": "/no/nginx"}, "does not run on"),
         ({"kind": "apache"}, "value of telebrowser_reverse_proxy_kind must be one of"),
-    ],
-)
-def test_settings_that_cannot_work_are_refused_with_what_to_do(unused: Callable[..., Site], settings: dict[str, Any], words: str) -> None:
-    site = unused("nginx")
-    before = site.files()
-    refused(site.play(**{f"telebrowser_reverse_proxy_{name}": value for name, value in settings.items()}), words)
-    assert site.files() == before
+        ({"kind": "caddy", "caddy_admin_url": shown}, "shows the whole configuration"),
+    ]
+    site = fleet.sites["nginx", "authelia"]
+    before = fleet.files()
+    settings = [{**site.settings, **{f"telebrowser_reverse_proxy_{name}": value for name, value in case.items()}} for case, _ in cases]
+    for (case, words), said in zip(cases, messages("reverse_proxy", fleet.place, settings), strict=True):
+        assert words in said, (case, said)
+    assert fleet.files() == before
 
 
-def test_caddy_gets_no_credential_while_its_configuration_can_be_asked_for(unused: Callable[..., Site], backends: Backends) -> None:
-    site = unused("caddy")
-    url = f"http://127.0.0.1:{backends.ports['people']}"
-    refused(site.play(telebrowser_reverse_proxy_caddy_admin_url=url), "shows the whole configuration")
-    assert list(site.files()) == ["Caddyfile"]
-
-
-@pytest.mark.parametrize("kind", BOTH)
-async def test_the_view_below_a_path(unused: Callable[..., Site], kind: str) -> None:
-    site = unused(kind)
-    good(site.play(telebrowser_reverse_proxy_view_path="/browsers/", telebrowser_reverse_proxy_people_host=""))
-    site.start()
-    try:
+async def test_the_view_below_a_path(fleet: Fleet) -> None:
+    good(fleet.play(view_path="/browsers/", people_host=""))
+    fleet.start()
+    for site in fleet.sites.values():
         async with site.client() as client:
             async with client.get(site.url(VIEW, "/browsers/x"), cookies=COOKIE) as answer:
                 assert (await answer.json())["path"] == "/browsers/x"
             async with client.ws_connect(site.url(VIEW, "/browsers/websocket"), headers={"Cookie": "session=good"}) as view:
-                assert json.loads((await view.receive(20)).data)["path"] == "/browsers/websocket"
+                assert json.loads((await view.receive(60)).data)["path"] == "/browsers/websocket"
             for path in ("/", "/websocket", "/browsersx"):
                 async with client.get(site.url(VIEW, path), cookies=COOKIE) as answer:
                     assert answer.status == 404
-    finally:
-        site.stop()
 
 
 def test_the_examples_are_what_the_templates_give(tmp_path: Path) -> None:
@@ -471,8 +468,9 @@ def test_the_examples_are_what_the_templates_give(tmp_path: Path) -> None:
 
 def test_traefiks_file_hangs_together(tmp_path: Path) -> None:
     (tmp_path / "password").write_text(PASSWORD)
-    for auth in ("none", "authelia", "authentik"):
-        settings = {
+    services = ("none", "authelia", "authentik")
+    hosts = {
+        auth: {
             "telebrowser_reverse_proxy_kind": "traefik",
             "telebrowser_reverse_proxy_dir": str(tmp_path / auth),
             "telebrowser_reverse_proxy_view_host": VIEW,
@@ -482,13 +480,16 @@ def test_traefiks_file_hangs_together(tmp_path: Path) -> None:
             "telebrowser_reverse_proxy_view_credential": auth != "none",
             "telebrowser_reverse_proxy_view_password_file": str(tmp_path / "password"),
         }
-        good(play_role("reverse_proxy", tmp_path, **settings))
+        for auth in services
+    }
+    good(play_role_on("reverse_proxy", tmp_path, hosts))
+    for auth in services:
         files = [yaml.safe_load(path.read_text())["http"] for path in sorted((tmp_path / auth).glob("*.yml"))]
         routers = {name: router for file in files for name, router in file.get("routers", {}).items()}
         middlewares = {name: row for file in files for name, row in file.get("middlewares", {}).items()}
-        services = {name: row for file in files for name, row in file.get("services", {}).items()}
+        behind = {name: row for file in files for name, row in file.get("services", {}).items()}
         assert {name for router in routers.values() for name in router["middlewares"]} == set(middlewares)
-        assert {router["service"] for router in routers.values()} == set(services)
+        assert {router["service"] for router in routers.values()} == set(behind)
         for name, router in routers.items():
             chain = router["middlewares"]
             assert chain[0] == "telebrowser-strip"

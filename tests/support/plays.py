@@ -6,7 +6,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,22 +48,47 @@ def play(playbook: Path | str, inventory: Path | str, place: Path, *options: str
     env = {"PATH": f"{ANSIBLE}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(home), "LANG": "C.UTF-8"}
     # Where packages come from is this machine's matter.
     env.update({name: value for name, value in os.environ.items() if name.startswith("PIP_") or name.endswith("_PROXY") or name.endswith("_proxy")})
-    env.update(ANSIBLE_COLLECTIONS_PATH=collections(), ANSIBLE_CONFIG=str(ROOT / "tests" / "ansible" / "ansible.cfg"), ANSIBLE_NOCOLOR="1", ANSIBLE_LOCALHOST_WARNING="false")
+    env.update(
+        ANSIBLE_PIPELINING="1",
+        ANSIBLE_COLLECTIONS_PATH=collections(),
+        ANSIBLE_CONFIG=str(ROOT / "tests" / "ansible" / "ansible.cfg"),
+        ANSIBLE_NOCOLOR="1",
+        ANSIBLE_LOCALHOST_WARNING="false",
+    )
     done = subprocess.run(command, env=env, cwd=place, capture_output=True, text=True, timeout=timeout)
     return Played(done.returncode, done.stdout + done.stderr)
 
 
-def play_role(role: str, place: Path, *options: str, times: int = 1, **settings: Any) -> Played:
-    """Play one role on this machine. The output and the counts are those of the last of ``times``; a run that fails ends it."""
+def play_role(role: str, place: Path, *options: str, **settings: Any) -> Played:
+    """Play one role on this machine, as the host ``here``."""
+    return play_role_on(role, place, {"here": {}}, *options, **settings)
+
+
+def play_role_on(role: str, place: Path, hosts: Mapping[str, Mapping[str, Any]], *options: str, **settings: Any) -> Played:
+    """Play one role on hosts that are all this machine, each with settings of its own, beside each other."""
     playbook = place / f"{role}.yml"
     playbook.write_text(f"- hosts: all\n  gather_facts: false\n  roles: [telebrowser.telebrowser.{role}]\n")
-    inventory = place / "inventory.yml"
-    inventory.write_text("all: {hosts: {here: {ansible_connection: local}}}\n")
-    for _ in range(times):
-        played = play(playbook, inventory, place, *options, settings=settings)
-        if played.status:
-            break
-    return played
+    inventory = place / "inventory.json"
+    inventory.write_text(json.dumps({"all": {"hosts": {name: {"ansible_connection": "local", **own} for name, own in hosts.items()}}}))
+    return play(playbook, inventory, place, *options, settings=settings)
+
+
+def messages(role: str, place: Path, cases: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What a role says to each of these settings, in one run; an empty text where it goes through."""
+    blocks = [
+        {
+            "block": [{"ansible.builtin.include_role": {"name": f"telebrowser.telebrowser.{role}"}, "vars": dict(case)}],
+            "rescue": [{"ansible.builtin.debug": {"msg": f"case {number}: {{{{ ansible_failed_result | to_json }}}}"}}],
+        }
+        for number, case in enumerate(cases)
+    ]
+    playbook = place / "cases.json"
+    playbook.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": blocks}]))
+    inventory = place / "inventory.json"
+    inventory.write_text(json.dumps({"all": {"hosts": {"here": {"ansible_connection": "local"}}}}))
+    output = good(play(playbook, inventory, place)).output
+    found = dict(re.findall(r'"msg": "case (\d+): (.*)"$', output, re.M))
+    return [found.get(str(number), "").replace('\\\\\\"', '"') for number in range(len(cases))]
 
 
 def good(played: Played) -> Played:

@@ -21,6 +21,8 @@ JSON = {
         "$schema": "https://opencode.ai/config.json",
         "mcp": {"telebrowser": {"type": "local", "command": ["/usr/local/bin/telebrowser", "mcp"], "enabled": True}},
     },
+    "vscode": {"servers": {"telebrowser": {"type": "stdio", "command": "/usr/local/bin/telebrowser", "args": ["mcp"]}}},
+    "cursor": {"mcpServers": {"telebrowser": {"command": "/usr/local/bin/telebrowser", "args": ["mcp"]}}},
 }
 
 FULL = '''# mine
@@ -65,14 +67,14 @@ def test_a_new_json_file_is_what_the_launcher_prints(client):
 
 @pytest.mark.parametrize("client", sorted(JSON))
 def test_everything_else_in_json_stays_with_its_order(client):
-    other = '{\n    "z": [1, 2.50, "é"],\n    "mcpServers": {"x": {"command": "x"}},\n    "mcp": {"x": {}},\n    "a": null\n}'
+    other = '{\n    "z": [1, 2.50, "é"],\n    "mcpServers": {"x": {"command": "x"}},\n    "mcp": {"x": {}},\n    "servers": {"x": {}},\n    "a": null\n}'
     text = clients.changed(client, other, "telebrowser", SERVER)
     data = json.loads(text)
-    section = "mcp" if client == "opencode" else "mcpServers"
+    section = clients.SECTIONS[client]
     added = data[section].pop("telebrowser")
     assert added == JSON[client][section]["telebrowser"]
     assert data == json.loads(other)
-    assert list(data) == ["z", "mcpServers", "mcp", "a"]
+    assert list(data) == ["z", "mcpServers", "mcp", "servers", "a"]
     assert '\n    "z"' in text and "é" in text and not text.endswith("\n")
     assert clients.changed(client, text, "telebrowser", SERVER) == text
     assert json.loads(clients.changed(client, text, "telebrowser", None)) == json.loads(other)
