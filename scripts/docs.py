@@ -54,7 +54,7 @@ def _range(setting: config.Setting) -> str:
         return "on or off"
     if setting.kind == "choice":
         return ", ".join(f"`{choice}`" for choice in setting.choices)
-    return {"list": "by commas", "path": "a path"}.get(setting.kind, "text")
+    return {"list": "by commas", "path": "a path", "command": "a command line"}.get(setting.kind, "text")
 
 
 COMMON = (common.PROJECT, common.URL, common.CONFIG_DIR, common.JSON)

@@ -15,7 +15,6 @@ from telebrowser.gateway.browser import BrowserLink
 from telebrowser.gateway.handoff.conditions import BadSelector, Watcher
 from telebrowser.gateway.handoff.cookies import commit
 from telebrowser.gateway.handoff.machine import Condition
-from tests.support import proc
 from tests.support.pages import Pages
 
 from .gateway_browser import Cdp, PipeBrowser
@@ -168,8 +167,7 @@ async def test_a_commit_keeps_a_login_over_sigkill(browser: PipeBrowser, pages: 
     assert b"login" in data
     journal = browser.root / "profile" / "Default" / "Cookies-journal"
     assert not journal.exists() or not journal.stat().st_size
-    await link.close()
-    proc.gone(str(browser.root), seconds=10)
+    link.abandon("it was killed")
 
 
 async def test_a_commit_that_cannot_be_seen_says_so(scene: Scene, browser: PipeBrowser, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from telebrowser import config
-from telebrowser.config import BY_FIELD, ENGINE, GATEWAY, LAUNCHER, SETTINGS, SUPERVISOR, load
+from telebrowser.config import BY_FIELD, ENGINE, GATEWAY, LAUNCHER, SETTINGS, SUPERVISOR, load, to_environ
 from telebrowser.errors import EXIT_CONFIG, ConfigError
 
 PARTS = (LAUNCHER, GATEWAY, SUPERVISOR, ENGINE)
@@ -23,7 +23,7 @@ def test_defaults() -> None:
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 def test_each_row_is_sound(setting: config.Setting) -> None:
     assert setting.parts and set(setting.parts) <= set(PARTS)
-    assert setting.kind in ("int", "bool", "str", "path", "list", "choice")
+    assert setting.kind in ("int", "bool", "str", "path", "list", "command", "choice")
     assert setting.help.endswith(".") and "\n" not in setting.help
     assert (setting.kind == "int") == (setting.low is not None) == (setting.high is not None)
     assert (setting.kind == "choice") == bool(setting.choices)
@@ -68,6 +68,7 @@ def test_booleans(text: str, value: bool) -> None:
         ("TELEBROWSER_IDLE_MINUTES", "1.5", "whole number"),
         ("IDLE_MINUTES", "soon", "whole number"),
         ("QUEUE_LIMIT", "65", "from 1 to 64"),
+        ("TELEBROWSER_NOTIFY_COMMAND", "notify 'a phone", "quoted as for a shell"),
         ("LOG_LEVEL", "loud", "debug, info, warning, error"),
         ("TELEBROWSER_DISPLAY", "wayland", "xvfb"),
     ],
@@ -92,6 +93,13 @@ def test_the_default_timeout_is_bound_by_the_highest() -> None:
 def test_lists_and_paths() -> None:
     settings = load(GATEWAY, environ={"TELEBROWSER_TRUSTED_PROXIES": "10.0.0.0/8, ::1,", "TELEBROWSER_DATA": "~/x"})
     assert settings.trusted_proxies == ("10.0.0.0/8", "::1") and settings.data == os.path.expanduser("~/x")
+
+
+def test_a_command_is_split_as_by_a_shell_and_handed_on_as_it_is() -> None:
+    settings = load(GATEWAY, environ={"TELEBROWSER_NOTIFY_COMMAND": "notify 'my phone' --loud"})
+    assert settings.notify_command == ("notify", "my phone", "--loud")
+    assert load(GATEWAY, environ=to_environ(settings, GATEWAY)).notify_command == settings.notify_command
+    assert load(GATEWAY, environ={}).notify_command == ()
 
 
 def test_the_secret_is_not_shown() -> None:

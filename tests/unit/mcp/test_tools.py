@@ -10,6 +10,7 @@ import pytest
 from telebrowser.config import load
 from telebrowser.mcp.calls import DATA, HANDLERS
 from telebrowser.mcp.endpoint import wire_tool
+from telebrowser.mcp.handoff import HANDOFF, STATUS
 from telebrowser.mcp.tools import BY_NAME, TOOLS, ToolDefinition
 
 
@@ -23,14 +24,14 @@ def test_the_list_is_small() -> None:
 def test_each_tool_is_well_formed(tool: ToolDefinition) -> None:
     jsonschema.Draft202012Validator.check_schema(tool.schema())
     assert set(tool.required) <= set(tool.properties)
-    assert "timeout_ms" in tool.properties
+    assert {"timeout_ms", "wait_seconds"} & set(tool.properties), "each call has a deadline"
     assert not (tool.read_only and tool.destructive)
     assert tool.title
     assert tool.description.endswith(".")
 
 
 def test_each_tool_has_a_handler() -> None:
-    assert set(BY_NAME) - set(HANDLERS) - DATA == {"browser_tabs", "browser_screenshot", "browser_save"}
+    assert set(BY_NAME) - set(HANDLERS) - DATA == {"browser_tabs", "browser_screenshot", "browser_save", HANDOFF, STATUS}
 
 
 def test_default_deadlines_fit_the_bound() -> None:

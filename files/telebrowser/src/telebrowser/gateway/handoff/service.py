@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ...config import Settings
 from ...datadir import DataDir
 from ...errors import ConfigError, TelebrowserError
+from .. import wire
 from ..audit import Audit
 from ..tabs import origin_of
 from .conditions import BadSelector, Watcher
@@ -251,6 +252,10 @@ class Handoffs:
         controller = self._desk.controller(handoff.desktop)
         return controller.who if controller is not None and controller.handoff == handoff.id else None
 
+    def changed(self) -> asyncio.Event:
+        """Set at the next change of any handoff."""
+        return self._changed
+
     async def changes(self) -> AsyncIterator[None]:
         """Once now, and whenever any handoff has changed; several changes at once are one."""
         while True:
@@ -289,6 +294,9 @@ class Handoffs:
 
     def page_gone(self, project: str, target: str, opener: str | None) -> None:
         """A page of a session has closed. A sign-in window that closes itself hands over to the page that opened it."""
+        if self._browsers.get(project).state != "up":
+            # All pages close when their browser does; that is told by `browser_down`.
+            return
         for handoff in self._desk.open_of(project):
             if handoff.target == target:
                 self._lost_page(handoff, opener)
@@ -364,8 +372,8 @@ class Handoffs:
         info: dict[str, Any] = {}
         saved = False
         if link is not None and link.down is None:
-            info = link.targets.info(handoff.target) or {}
-            saved, _ = await asyncio.gather(commit(link, self._data.profile(handoff.project)), self._revoke(handoff, None))
+            profile = self._data.profile(handoff.project)
+            info, saved, _ = await asyncio.gather(_describe(link, handoff.target), commit(link, profile), self._revoke(handoff, None))
             if not saved:
                 log.error("[%s] the cookies of handoff %s were not seen to be written; they will be within half a minute", handoff.project, handoff.id)
         else:
@@ -480,6 +488,15 @@ def _page(link: BrowserLink, session: str, target: str | None) -> str:
     if target not in own:
         raise TelebrowserError("TAB_CLOSED", "The session has no such tab")
     return str(target)
+
+
+async def _describe(link: BrowserLink, target: str) -> dict[str, Any]:
+    """The page's address and title as they are now; what events told of them lags behind."""
+    try:
+        found: dict[str, Any] = (await link.call("Target.getTargetInfo", {"targetId": target}))["targetInfo"]
+    except (wire.ProtocolError, TimeoutError):
+        return link.targets.info(target) or {}
+    return found
 
 
 async def _must_not_hold(link: BrowserLink, page: str, condition: Condition) -> None:
