@@ -204,9 +204,12 @@ async def test_old_folders_are_swept_and_nothing_else(uploads: Uploads, folder: 
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "kept").write_text("kept")
     (folder / ("f" * 16)).symlink_to(tmp_path / "outside")
-    os.utime(folder / FOLDER, (1, 1))
+    (folder / "by hand").mkdir()
+    (folder / "by hand" / "kept").write_text("kept")
+    for old in (FOLDER, "by hand", "a.txt"):
+        os.utime(folder / old, (1, 1))
     sweep(folder, time.time() - KEEP_SECONDS)
-    assert left(folder) == ["a.txt", f"{FOLDER[::-1]}/a.txt"] and (tmp_path / "outside" / "kept").exists()
+    assert left(folder) == ["a.txt", "by hand/kept", f"{FOLDER[::-1]}/a.txt"] and (tmp_path / "outside" / "kept").exists()
 
 
 async def test_what_broke_off_goes_with_the_gateway(uploads: Uploads, folder: Path) -> None:

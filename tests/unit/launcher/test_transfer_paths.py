@@ -68,8 +68,9 @@ def test_a_prefix_is_no_root(project: Path) -> None:
     beside = project.with_name("project-secrets")
     beside.mkdir()
     (beside / "key").write_text("secret")
-    with pytest.raises(TelebrowserError):
+    with pytest.raises(TelebrowserError) as error:
         Roots(str(project)).source(f"{beside}/key")
+    assert error.value.code == "UNSAFE_PATH"
 
 
 def test_roots_of_the_client_count_and_their_own_links_do_not_matter(project: Path, tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ class Desk:
         result = message.get("result")
         meta = result.get("_meta") if isinstance(result, dict) else None
         mark = meta.get(MARK) if isinstance(meta, dict) else None
-        if not isinstance(mark, dict) or not targets:
+        if not isinstance(mark, dict):
             return None
         return Fetching(self, request_id, message, mark, targets[0])
 
