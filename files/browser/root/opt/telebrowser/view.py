@@ -1,12 +1,13 @@
 """Starts the view (Selkies) so that its own port asks for a password too, and ends it when that port does not.
 
 Pages of every project can reach that port, past nginx. The password is read from a file as root, and given to Selkies inside of this
-very process after root's rights are given up: it is in no argument list, in no environment, and the kernel lets nobody else of the
-same user look into a process that changed its user.
+very process after root's rights are given up: it is in no argument list, in no environment, and the kernel is asked to let nobody else
+of the same user look into the process.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pwd
 import socket
@@ -18,6 +19,7 @@ PASSWORD = "/telebrowser-view/password"
 USER = "telebrowser"
 ACCOUNT = "abc"
 MIN_LENGTH = 12
+PR_SET_DUMPABLE = 4
 START_SECONDS = 60.0
 ANSWER_SECONDS = 5.0
 UPGRADE = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
@@ -38,6 +40,8 @@ def become(name: str) -> None:
     os.initgroups(name, entry.pw_gid)
     os.setgid(entry.pw_gid)
     os.setuid(entry.pw_uid)
+    # Most kernels do so by themselves, as fs.suid_dumpable says.
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def ask(port: int, path: str, headers: str) -> bytes:
