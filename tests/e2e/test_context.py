@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
 
+from tests.resources import fake_upstream
+from tests.support import proc
 from tests.support.mcp_client import McpClient
 from tests.support.pages import Pages
-from tests.support.stack import LAUNCHER, Stack, request, token
+from tests.support.stack import LAUNCHER, SECRET, Stack, request, token
 
 ENDLESS = {"name": "browser_evaluate", "arguments": {"expression": "new Promise(() => {})", "timeout_ms": 100_000}}
 ACCEPT = "application/json, text/event-stream"
+HELLO = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}'
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
@@ -116,3 +122,49 @@ async def test_a_call_over_http_stops_with_its_notification_and_a_later_one_with
 def test_a_browser_page_cannot_read_the_context(stack: Stack) -> None:
     reply = request(stack.path("mcp", "webbed"), "GET", None, Accept="text/event-stream", Origin="http://evil.example")
     assert reply.status == 403
+
+
+async def test_no_secret_in_context_over_http_or_beside_another_server(new_stack: Callable[..., Stack], home: Path) -> None:
+    """At the most talkative level, in everything that is written or said; only browser_info may tell."""
+    stack, project = new_stack(LOG_LEVEL="debug").start(), "hushed"
+    bearer = token(project).partition(".")[2]
+    said: list[str] = []
+    ids: list[str] = []
+
+    async def look(client: Client) -> None:
+        for uri in ("telebrowser://usage", "telebrowser://status", "telebrowser://downloads"):
+            said.append(str(await client.read_resource(uri)))
+        said.extend([str(await client.list_tools()), str(await client.get_prompt("browser-handoff-review", {"task": "x"})), str(client.instructions)])
+        said.append(str(await client.call_tool("browser_tabs", {})))
+        said.append(str(await client.call_tool("browser_click", {"selector": "#missing", "timeout_ms": 200})))
+        for wrong in ("telebrowser://nothing", "telebrowser://downloads?limit=0"):
+            with pytest.raises(MCPError) as caught:
+                await client.read_resource(wrong)
+            said.append(str(caught.value.error))
+        info = await client.call_tool("browser_info", {})
+        assert bearer in str(info.structured_content), "the one that tells"
+
+    for mode in ("legacy", "2026-07-28"):
+        async with Client(stack.path("mcp", project), mode=mode) as client:  # type: ignore[arg-type]
+            await look(client)
+    command = ["mcp", "--project", project, "--tools", "both", "--upstream", "--", sys.executable, fake_upstream.__file__, "{ws}", "{http}"]
+    server = StdioServerParameters(command=LAUNCHER, args=command, env=stack.env(LOG_LEVEL="debug"), cwd=home)
+    with contextlib.closing(await asyncio.to_thread(open, home / "stderr", "w")) as errors:
+        async with Client(stdio_client(server, errlog=errors), mode="legacy") as client:
+            await look(client)
+            rows = proc.mentioning(str(stack.root), str(home))
+            assert any("fake_upstream" in row.cmdline for row in rows)
+            for row in rows:
+                assert bearer not in row.cmdline + proc.read_text(f"/proc/{row.pid}/environ"), row
+            with pytest.raises(MCPError):
+                await client.call_tool("crash", {})
+    said.append((home / "stderr").read_text())
+    opened = request(stack.path("mcp", project), "POST", HELLO, 60, Accept=ACCEPT, Content_Type="application/json")
+    ids.append(opened.headers["mcp-session-id"])
+    said.append(request(stack.path("mcp", project), "POST", b"{", 60, Accept=ACCEPT, Content_Type="application/json", Mcp_Session_Id="x" * 32).body.decode())
+    stack.stop()
+    files = [path for path in [*stack.root.glob("*.out"), *(stack.data / "run").rglob("*"), *(stack.data / "audit").rglob("*")] if path.is_file()]
+    assert any("session over HTTP is over" in path.read_text(errors="replace") for path in files)
+    for text in [*said, *(path.read_text(errors="replace") for path in files)]:
+        for secret in (SECRET, bearer, *ids):
+            assert secret not in text, text[max(0, text.find(secret) - 300) :][:400]

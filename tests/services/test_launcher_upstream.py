@@ -276,7 +276,8 @@ async def test_ten_megabytes_both_ways(launch: Launch) -> None:
     assert text(await call(client, "echo", text=word)).endswith(word)
 
 
-def test_closing_at_any_byte(environment: dict[str, str], home: Path) -> None:
+@pytest.mark.parametrize("command", [arguments(), ["mcp", "--project", "shop"]], ids=["both", "native"])
+def test_closing_at_any_byte(environment: dict[str, str], home: Path, command: list[str]) -> None:
     whole = (
         b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}\n'
         b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'
@@ -286,7 +287,7 @@ def test_closing_at_any_byte(environment: dict[str, str], home: Path) -> None:
         (home / "in").write_bytes(whole[:end])
         began = time.monotonic()
         with open(home / "in", "rb") as stdin:
-            done = subprocess.run([LAUNCHER, *arguments()], env=environment, cwd=home, stdin=stdin, capture_output=True, timeout=30)
+            done = subprocess.run([LAUNCHER, *command], env=environment, cwd=home, stdin=stdin, capture_output=True, timeout=30)
         assert done.returncode == 0 and b"Traceback" not in done.stderr, (end, done.stderr)
         assert time.monotonic() - began < 2 * END_SECONDS, end
         assert all("jsonrpc" in json.loads(row) for row in done.stdout.splitlines()), end
