@@ -374,3 +374,23 @@ async def test_the_official_client_shows_the_link_and_hears_of_progress(mode: An
     assert ended.json["state"] == "done" and shown == [view] and len(steps) > 1
     text = "".join(part.text for part in result.content if part.type == "text")
     assert json.loads(text)["state"] == "done" and view not in text
+
+
+async def test_the_tab_stays_for_the_person_when_the_agent_goes(
+    new_stack: Callable[..., Stack], login: str, home: Path, clients: Callable[..., Any], truths: Callable[..., Any]
+) -> None:
+    stack = new_stack(session_grace=1).start()
+    agent, truth = await begin(stack, "gone", login, home, clients, truths)
+    await agent.ok("browser_tabs", action="new", url=login + "?second")
+    call = calling(agent)
+    handoff = await asked(stack, "gone")
+    await agent.kill()
+    call.cancel()
+    await asyncio.gather(call, return_exceptions=True)
+    proc.until(lambda: not [row for row in stack.status("gone")["sessions"] if row["connections"]], "the agent's connections have ended")
+    await asyncio.sleep(3)
+    assert await truth.eval(handoff["target"], "document.title") == "login"
+    assert listed(stack, "gone", state="open"), "nobody has called it off"
+    stack.launcher("handoffs", handoff["id"], "--done", "--project", "gone")
+    left = await truth.until_targets(lambda found: handoff["target"] not in [info["targetId"] for info in found])
+    assert handoff["target"] not in [info["targetId"] for info in left], "the session's tabs close after its grace time"

@@ -153,6 +153,22 @@ async def test_a_page_that_is_gone_or_hangs_only_does_not_show_it(scene: Scene, 
     watcher.close()
 
 
+async def test_the_page_that_was_used_last(scene: Scene) -> None:
+    second = (await scene.cdp.call("Target.createTarget", url="about:blank"))["targetId"]
+    assert scene.link.latest_page("s") == scene.target
+    session = await scene.cdp.attach(second)
+    await scene.cdp.eval(session, "1")
+    assert scene.link.latest_page("s") == second
+    await scene.eval("2")
+    other = await Cdp.open(scene.link, "s")
+    assert scene.link.latest_page("s") == scene.target, "a client that has only come has used nothing"
+    await other.eval(await other.attach(second), "3")
+    assert scene.link.latest_page("s") == second
+    await scene.cdp.call("Target.closeTarget", targetId=second)
+    await becomes(scene.cdp, scene.session, "1", 1)
+    assert scene.link.latest_page("s") == scene.target and scene.link.latest_page("nobody") is None
+
+
 async def test_a_commit_keeps_a_login_over_sigkill(browser: PipeBrowser, pages: Pages) -> None:
     link = await browser.link()
     cdp = await Cdp.open(link, "s")

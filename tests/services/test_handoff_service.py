@@ -15,7 +15,7 @@ from telebrowser.datadir import DataDir
 from telebrowser.errors import TelebrowserError
 from telebrowser.gateway.audit import Audit
 from telebrowser.gateway.browsers import Browsers
-from telebrowser.gateway.handoff import cookies, service
+from telebrowser.gateway.handoff import cookies, keeper
 from telebrowser.gateway.handoff.links import Purpose
 from telebrowser.gateway.handoff.machine import Handoff
 from telebrowser.gateway.handoff.service import Handoffs
@@ -247,7 +247,7 @@ async def test_rights_are_given_for_one_handoff_to_one_person_and_withdrawn_at_t
 
 
 async def test_a_view_that_hangs_delays_and_gives_nobody_control(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "VIEW_SECONDS", 0.05)
+    monkeypatch.setattr(keeper, "VIEW_SECONDS", 0.05)
     await world.up("p")
     handoff = await world.ask()
     world.view.hangs = True
@@ -350,7 +350,7 @@ async def test_a_browser_that_does_not_come_back_after_a_restart(data: DataDir, 
     await world.up("p")
     handoff = await world.ask()
     await world.close()
-    monkeypatch.setattr(service, "RESUME_SECONDS", 0.1)
+    monkeypatch.setattr(keeper, "RESUME_SECONDS", 0.1)
     again = await World(data).connect()
     try:
         ended = await again.handoffs.wait(handoff.id, 20)
@@ -360,7 +360,7 @@ async def test_a_browser_that_does_not_come_back_after_a_restart(data: DataDir, 
 
 
 async def test_old_ones_are_removed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "KEPT", 2)
+    monkeypatch.setattr(keeper, "KEPT", 2)
     await world.up("p")
     idents = []
     for number in range(4):

@@ -197,6 +197,13 @@ async def test_a_client_that_shows_none_gets_the_link_in_the_answer_at_once(endp
         assert text_of(await agent.call_tool("browser_handoff_status", {"handoff": "h2"})).startswith("[NOT_FOUND] ")
 
 
+async def test_beside_another_server_the_page_is_the_one_that_was_used_last(endpoint: Endpoint, port: Port) -> None:
+    async with Client(endpoint.server(own=True), mode="legacy") as agent:
+        await agent.call_tool("browser_handoff", {"reason": "Sign in"})
+        await agent.call_tool("browser_handoff", {"reason": "Sign in", "tab": "t2"})
+    assert [asked["target"] for asked in port.asked] == [None, "page-2"]
+
+
 async def test_progress_is_told_while_waiting_and_only_grows(endpoint: Endpoint, port: Port) -> None:
     steps: list[tuple[float, float | None, str | None]] = []
 

@@ -252,6 +252,15 @@ class BrowserLink(Tabs):
         # A tab may come when its session's last connection has gone already.
         self._agent(session).count_down()
 
+    def latest_page(self, session: str) -> str | None:
+        """The page of a session to which one of its clients spoke last; without any, its newest one."""
+        own, agent = self.targets.owned(session), self._agents.get(session)
+        for client in sorted(agent.clients if agent is not None else (), key=lambda client: client.last_used, reverse=True):
+            page = self.targets.page_for(client.filter.latest)
+            if page in own:
+                return page
+        return own[-1] if own else None
+
     async def keep_session(self, session: str) -> Callable[[], None]:
         """Keep a session and its tabs without a connection until the function that is returned is called; it has a tab by then.
 

@@ -43,6 +43,7 @@ class Client:
         self.session = session
         self.root = root
         self.closed = False
+        self.last_used = 0.0
         self._link = link
         self._deliver = deliver
         self._on_end = on_end
@@ -60,7 +61,7 @@ class Client:
         """A message of the client."""
         if self.closed:
             return
-        self._link.last_activity = time.monotonic()
+        self.last_used = self._link.last_activity = time.monotonic()
         self._run(self.filter.from_client(raw))
 
     def refuse_oversize(self, limit: int) -> None:

@@ -35,6 +35,8 @@ class SessionFilter(PageCalls):
         super().__init__(view, files)
         self._root = root
         self._page = page
+        self.latest = page[0] if page else ""
+        """The page, frame or worker to which the client spoke last."""
         self._home = page[1] if page else root
         """The session that the client knows as the empty one."""
         self.sessions: dict[str, Session] = {"": Session(self._home, is_root=page is None, target=page[0] if page else "", parent=None)}
@@ -50,6 +52,8 @@ class SessionFilter(PageCalls):
         session = self.sessions.get(request.sessionId)
         if session is None:
             return [ToClient(wire.error(request.id, wire.SESSION_NOT_FOUND, wire.NO_SESSION))]
+        if session.target:
+            self.latest = session.target
         row = rule(request.method, session.is_root)
         verdict = row.verdict
         if verdict is Verdict.ALLOW:

@@ -87,7 +87,7 @@ class Endpoint:
 
         async def call_tool(ctx: Any, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
             if params.name in (HANDOFF, STATUS):
-                return await self._handoffs.call(ctx, params, called_off)
+                return await self._handoffs.call(ctx, params, called_off, own=own)
             return await self._calls.run(params.name, params.arguments, access)
 
         return Server(

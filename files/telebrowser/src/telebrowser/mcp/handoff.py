@@ -68,8 +68,8 @@ class HandoffTools:
         self._engine = engine
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    async def call(self, ctx: Context, params: CallToolRequestParams, cancelled: Cancelled) -> Answer:
-        """The answer to one call; never raises but for cancellation."""
+    async def call(self, ctx: Context, params: CallToolRequestParams, cancelled: Cancelled, *, own: bool) -> Answer:
+        """The answer to one call; never raises but for cancellation. ``own``: another server drives the pages, so the engine has no tab of its own."""
         try:
             args = validated(BY_NAME[params.name], params.arguments)
             port = self._engine.provider.handoffs
@@ -81,7 +81,7 @@ class HandoffTools:
                 )
             if params.name == STATUS:
                 return await self._status(port, args)
-            return await self._handoff(ctx, params, port, args, cancelled)
+            return await self._handoff(ctx, params, port, {**args, "any_page": own}, cancelled)
         except TelebrowserError as error:
             log.info("%s failed with %s", params.name, error.code)
             return CallToolResult(content=[TextContent(type="text", text=clean(error.text()))], is_error=True)
@@ -142,12 +142,11 @@ class HandoffTools:
         return _told(found, None if shown else link)
 
     async def _ask(self, ctx: Context, port: HandoffPort, args: dict[str, Any]) -> dict[str, Any]:
-        try:
-            tab = await self._engine.tab(args.get("tab"), TAB_SECONDS)
-        except TimeoutError:
-            raise TelebrowserError("TIMEOUT", "The tab does not answer", "Take another one: browser_tabs.") from None
+        target: str | None = None
+        if args.get("tab") is not None or not args["any_page"]:
+            target = (await self._engine.tab(args.get("tab"), TAB_SECONDS)).target_id
         wait = float(args.get("wait_seconds", 0))
-        return await port.ask(tab.target_id, reason=args["reason"], done_when=args.get("done_when"), agent=_client_name(ctx), seconds=wait)
+        return await port.ask(target, reason=args["reason"], done_when=args.get("done_when"), agent=_client_name(ctx), seconds=wait)
 
     async def _wait(self, ctx: Context, port: HandoffPort, found: dict[str, Any], seconds: float) -> dict[str, Any]:
         """Wait in steps, each told as progress, so that a client that counts from the last sign of life keeps its patience."""

@@ -17,8 +17,11 @@ class HandoffPort(Protocol):
     def held(self, target: str) -> bool:
         """Whether a person is asked to the page: its dialogs and file choosers are theirs."""
 
-    async def ask(self, target: str, *, reason: str, done_when: dict[str, str] | None, agent: str, seconds: float) -> dict[str, Any]:
-        """Ask for a person at a page. Raises TelebrowserError ``INVALID_ARGS``, ``TAB_CLOSED`` or ``HANDOFF_OPEN``."""
+    async def ask(self, target: str | None, *, reason: str, done_when: dict[str, str] | None, agent: str, seconds: float) -> dict[str, Any]:
+        """Ask for a person at a page, or without one at the page that the session used last.
+
+        Raises TelebrowserError ``INVALID_ARGS``, ``TAB_CLOSED`` or ``HANDOFF_OPEN``.
+        """
 
     async def wait(self, ident: str, seconds: float) -> dict[str, Any]:
         """The handoff once it is settled, or as it is after ``seconds``."""

@@ -27,8 +27,8 @@ class SessionHandoffs:
         """Whether the page is a person's for now: its dialogs and file choosers are."""
         return self._handoffs.held(self._project, target) is not None
 
-    async def ask(self, target: str, *, reason: str, done_when: dict[str, str] | None, agent: str, seconds: float) -> dict[str, Any]:
-        """Ask for a person at a page; what `document` tells of the handoff. Raises `TelebrowserError`."""
+    async def ask(self, target: str | None, *, reason: str, done_when: dict[str, str] | None, agent: str, seconds: float) -> dict[str, Any]:
+        """Ask for a person at a page, or without one at the page that was used last; what `document` tells of the handoff. Raises `TelebrowserError`."""
         condition = None if done_when is None else Condition(**done_when)
         asked = self._handoffs.ask(self._project, self._session, reason=reason, target=target, condition=condition, agent=agent, seconds=seconds)
         return self._told(await asked)
