@@ -110,6 +110,60 @@ for _name in (
     add(f"uploads/{_name[:40]}", uploads(_name))
 
 
+def folders(value: str) -> Run:
+    """A folder of an upload lies nowhere else."""
+
+    async def run(arena: Arena, attacker: Attacker) -> None:
+        before = _everything(arena)
+        for method in ("PUT", "HEAD"):
+            reply = _asked(arena, method, f"uploads/x.txt?folder={value}", b"written" if method == "PUT" else None)
+            assert reply.status >= 400, reply
+        assert (after := _everything(arena)) == before, after ^ before
+
+    return run
+
+
+for _folder in (
+    "..",
+    "..%2f..%2fbeta%2fuploads",
+    "%2e%2e",
+    "0123456789ABCDEF",
+    "0" * 15,
+    "0" * 17,
+    "",
+    "0123456789abcde%2f",
+    "0123456789abcdef%00",
+):
+    add(f"a folder of uploads: {_folder}", folders(_folder))
+
+
+def outbox(name: str) -> Run:
+    """What a tool made for an agent is its project's alone, and nothing else is served there."""
+
+    async def run(arena: Arena, attacker: Attacker) -> None:
+        secret = planted(arena)
+        theirs = folder(arena, NEIGHBOUR) / "outbox" / ("a" * 32)
+        own = folder(arena) / "outbox" / ("b" * 32)
+        for path in (theirs, own):
+            path.parent.mkdir(exist_ok=True)
+        theirs.write_text(SECRET)
+        if not own.is_symlink():
+            own.symlink_to(secret)
+        for method in ("GET", "HEAD", "DELETE"):
+            reply = _asked(arena, method, f"outbox/{name}")
+            assert reply.status >= 400 or (method == "DELETE" and reply.status == 204), reply
+            assert SECRET.encode() not in reply.body and b"root:" not in reply.body, reply
+        assert theirs.read_text() == SECRET and secret.read_text() == SECRET
+        own.unlink(missing_ok=True)
+        theirs.unlink()
+
+    return run
+
+
+for _name in ("a" * 32, "b" * 32, "..%2f..%2fbeta%2foutbox%2f" + "a" * 32, "..%2fdownloads%2fx", "%2fetc%2fpasswd", "..", ""):
+    add(f"outbox/{_name}", outbox(_name))
+
+
 @attempt("an upload over a link")
 async def _over_link(arena: Arena, attacker: Attacker) -> None:
     secret = planted(arena)
