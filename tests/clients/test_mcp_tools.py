@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import platform
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.resources import everything
 from tests.support.stack import LAUNCHER, Stack, token
 
 from .scene import HERE, MODULES
@@ -18,6 +20,7 @@ from .scene import HERE, MODULES
 NODE = MODULES / f"node-linux-{ {'x86_64': 'x64', 'aarch64': 'arm64'}.get(platform.machine(), '?') }" / "bin" / "node"
 CONFORMANCE = MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
 INSPECTOR = MODULES / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
+EVERYTHING = everything.__file__
 PROJECT = "mcptools"
 
 
@@ -33,6 +36,18 @@ def test_conformance(stack: Stack, home: Path) -> None:
     done = node(stack, home, str(CONFORMANCE), "server", "--url", stack.path("mcp", PROJECT), "--suite", "all", "--expected-failures", baseline)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert "server-initialize" in done.stdout
+
+
+def test_conformance_of_the_transport(home: Path, stack: Stack) -> None:
+    """The server that the suite wants to see, behind our HTTP sessions: progress, sampling and elicitation travel as they should."""
+    with subprocess.Popen([sys.executable, EVERYTHING], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        try:
+            port = int(process.stdout.readline().split()[1])
+            done = node(stack, home, str(CONFORMANCE), "server", "--url", f"http://127.0.0.1:{port}/mcp", "--suite", "all")
+        finally:
+            process.kill()
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 
 
 def inspect(stack: Stack, home: Path, where: str, *words: str) -> Any:
