@@ -20,8 +20,8 @@ from .site import Site, say
 
 NAME = "view.example.net"
 SECONDS = 15.0
-NGINX = "pid {folder}/pid;\nerror_log {folder}/error.log;\ndaemon off;\nevents {{}}\nhttp {{ access_log off; include conf.d/telebrowser.conf; }}\n"
-CADDY = "{{\n\tadmin off\n\tauto_https off\n}}\nimport {folder}/telebrowser.caddy\n"
+NGINX = "pid {folder}/pid;\nerror_log {folder}/error.log;\ndaemon off;\nevents {{}}\nhttp {{ access_log off; include conf.d/*.conf; }}\n"
+CADDY = "{{\n\tadmin off\n\tauto_https off\n}}\nimport {folder}/telebrowser*.caddy\n"
 
 
 async def serve(site: Site) -> None:
@@ -38,7 +38,10 @@ async def serve(site: Site) -> None:
 
 
 def render(site: Site, kind: str, folder: Path, port: int) -> None:
-    """Play the role into a folder."""
+    """Play the role into a folder that holds the main file of a proxy, as on a host that has one."""
+    (folder / "nginx.conf").write_text(NGINX.format(folder=folder))
+    (folder / "conf.d").mkdir()
+    (folder / "Caddyfile").write_text(CADDY.format(folder=folder))
     playbook = folder / "play.yml"
     playbook.write_text(
         "- hosts: telebrowser_browser_hosts\n  gather_facts: false\n  roles: [telebrowser.telebrowser.reverse_proxy]\n",
@@ -59,12 +62,10 @@ def render(site: Site, kind: str, folder: Path, port: int) -> None:
 @contextlib.contextmanager
 def running(kind: str, folder: Path, port: int) -> Iterator[None]:
     """The proxy itself, on a port of its own, until it answers."""
-    if kind == "nginx":
-        (folder / "nginx.conf").write_text(NGINX.format(folder=folder))
-        command = ["nginx", "-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")]
-    else:
-        (folder / "Caddyfile").write_text(CADDY.format(folder=folder))
-        command = ["caddy", "run", "--adapter", "caddyfile", "--config", str(folder / "Caddyfile")]
+    command = {
+        "nginx": ["nginx", "-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")],
+        "caddy": ["caddy", "run", "--adapter", "caddyfile", "--config", str(folder / "Caddyfile")],
+    }[kind]
     env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(folder)}
     with open(folder / "output", "wb") as output:
         process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=env)

@@ -137,7 +137,7 @@ class Site:
 
     def play(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """``ansible-playbook`` with the scenario's own inventory and environment."""
-        env = {**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_FORCE_COLOR": "0", "ANSIBLE_CALLBACKS_ENABLED": ""}
+        env = {**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_FORCE_COLOR": "0"}
         command = [os.environ.get("TELEBROWSER_ANSIBLE_PLAYBOOK", "ansible-playbook"), "-i", str(self.facts["inventory"]), *arguments]
         done = subprocess.run(command, env=env, cwd=self.home, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
         assert not check or done.returncode == 0, f"{' '.join(arguments)}:\n{done.stdout[-3000:]}\n{done.stderr[-1500:]}"
