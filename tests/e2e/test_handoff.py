@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters
 from mcp.types import ElicitRequestURLParams, ElicitResult
 
 from tests.support import proc
@@ -394,3 +394,19 @@ async def test_the_tab_stays_for_the_person_when_the_agent_goes(
     stack.launcher("handoffs", handoff["id"], "--done", "--project", "gone")
     left = await truth.until_targets(lambda found: handoff["target"] not in [info["targetId"] for info in found])
     assert handoff["target"] not in [info["targetId"] for info in left], "the session's tabs close after its grace time"
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_a_client_that_runs_out_of_patience_leaves_the_person_at_work(mode: Any, stack: Stack, login: str, home: Path) -> None:
+    project = f"impatient-{mode[:4]}"
+    server = StdioServerParameters(command=LAUNCHER, args=["mcp", "--project", project], env=stack.env(), cwd=home)
+    async with Client(server, mode=mode, read_timeout_seconds=60) as agent:
+        assert not (await agent.call_tool("browser_navigate", {"url": login})).is_error
+        with pytest.raises(MCPError, match="timed out"):
+            await agent.call_tool("browser_handoff", {"reason": "Sign in", "wait_seconds": 100}, read_timeout_seconds=2)
+        waiting = asyncio.create_task(agent.call_tool("browser_handoff_status", {"wait_seconds": 50}))
+        (handoff,) = listed(stack, project)
+        assert handoff["state"] == "open"
+        await asyncio.to_thread(stack.http, "POST", f"handoffs/{handoff['id']}", project, b'{"state": "done", "note": "at last"}')
+        text = "".join(part.text for part in (await waiting).content if part.type == "text")
+    assert (json.loads(text)["state"], json.loads(text)["note"]) == ("done", "at last")

@@ -37,7 +37,8 @@ async def browser() -> AsyncIterator[PipeBrowser]:
     one.close()
 
 
-LOOKS = "[document.hasFocus(), document.activeElement.tagName, Object.keys(window).length, performance.getEntriesByType('resource').filter((e) => !e.name.endsWith('.ico')).length]"
+LOOKS = """[document.hasFocus(), document.activeElement.tagName, Object.keys(window).length,
+  performance.getEntriesByType('resource').filter((entry) => !entry.name.endsWith('.ico')).length]"""
 FLASH = """(async () => {
   const p = document.createElement('p');
   p.textContent = 'Welcome home';
