@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ import pytest
 
 from telebrowser import beneath
 from telebrowser.errors import TelebrowserError
+from telebrowser.handover import PROOF
 from telebrowser.launcher import transfer_http
 from telebrowser.launcher.address import Address
 from telebrowser.launcher.transfer_http import Cancelled, Channel
+from tests.support.mcp_client import McpClient
 from tests.support.relay import BACK, OUT, Relay
 from tests.support.stack import Stack, request, token
 
@@ -182,3 +185,38 @@ def test_a_file_of_an_engine_is_served_and_dropped(stack: Stack, folder: Path) -
     assert stack.http("DELETE", f"outbox/{name}", PROJECT).status == 204 and not (folder / "outbox" / name).exists()
     assert stack.http("GET", f"outbox/{name}", PROJECT).status == 404
     assert request(stack.path(f"outbox/{name}", PROJECT), "DELETE", None, 20, Origin="http://evil.example").status == 403
+
+
+@pytest.fixture
+async def far(stack: Stack, clients: Callable[..., Any], home: Path) -> AsyncIterator[McpClient]:
+    """A launcher whose gateway is a second away, with a file too large to be sent at once; the disk is not shared, as far as it can tell."""
+    relay = Relay(stack.port)
+    (home / "large.bin").touch()
+    os.truncate(home / "large.bin", 300 << 20)
+    proof = stack.data / "projects" / PROJECT / "uploads" / PROOF
+    env = {**stack.env(), "TELEBROWSER_URL": f"http://127.0.0.1:{relay.port}"}
+    client = await clients("mcp", "--project", PROJECT, env=env, cwd=home)
+    proof.unlink()
+    relay.delay = 1.0
+    yield client
+    await client.kill()
+    relay.close()
+
+
+UPLOAD = {"name": "browser_upload", "arguments": {"selector": "#f", "paths": ["large.bin"]}}
+
+
+async def test_a_launcher_that_is_closed_in_the_midst_of_a_file_ends(far: McpClient) -> None:
+    waiting = asyncio.create_task(far.request("tools/call", UPLOAD))
+    await asyncio.sleep(0)
+    assert await far.close(5) == 0
+    told = (await waiting)["result"]
+    assert told["isError"] and told["content"][0]["text"].startswith("[TIMEOUT]")
+
+
+async def test_a_cancelled_call_sends_no_more_and_others_go_on(far: McpClient, stack: Stack) -> None:
+    await far.send({"jsonrpc": "2.0", "id": "up", "method": "tools/call", "params": UPLOAD})
+    await far.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "up"}})
+    assert "files" in (await far.ok("browser_downloads")).data
+    assert not list((stack.data / "projects" / PROJECT / "uploads").glob("*/large.bin"))
+    assert await far.close() == 0 and far.noise == []
