@@ -73,6 +73,7 @@ class Stack:
             "TELEBROWSER_SESSION_GRACE": str(session_grace),
             "TELEBROWSER_IDLE_MINUTES": str(idle_minutes),
             "TELEBROWSER_PORT": str(self.port),
+            "TELEBROWSER_PEOPLE_PORT": "0",
             "LOG_LEVEL": "debug",
             **settings,
         }

@@ -40,7 +40,7 @@ def test_names_and_fields_are_unique() -> None:
 
 
 def test_only_the_parts_asked_for() -> None:
-    assert set(load(LAUNCHER, environ={}).as_dict()) == {"url", "project", "config_dir"}
+    assert set(load(LAUNCHER, environ={}).as_dict()) == {"url", "project", "config_dir", "launcher_data"}
 
 
 def test_an_option_wins_over_the_environment_and_that_over_the_alias() -> None:

@@ -68,6 +68,25 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("TELEBROWSER_BIND", "str", "127.0.0.1", "Address on which the gateway listens.", (GATEWAY,)),
     Setting("TELEBROWSER_PORT", "int", 5858, "Port on which the gateway listens; 0 takes a free one.", (GATEWAY,), 0, 65535),
+    Setting(
+        "TELEBROWSER_PEOPLE_PORT",
+        "int",
+        5859,
+        "Port of the pages for people, on the same address; browsers cannot reach it. 0 serves none.",
+        (GATEWAY, SUPERVISOR),
+        0,
+        65535,
+    ),
+    Setting(
+        "TELEBROWSER_PEOPLE_URL", "str", None, "Address at which people reach the pages for them, where it is not http://127.0.0.1 with their port.", (GATEWAY,)
+    ),
+    Setting(
+        "TELEBROWSER_REMOTE_USERS",
+        "list",
+        (),
+        "Names, by commas, of operators whom a trusted proxy logs in with the header Remote-User; the proxy must drop the header when a client sends it.",
+        (GATEWAY,),
+    ),
     Setting("TELEBROWSER_DATA", "path", "~/.local/share/telebrowser", "Data directory: profiles, downloads, uploads, run files, audit.", (GATEWAY, SUPERVISOR)),
     Setting(
         "TELEBROWSER_SECRETS_DIR",

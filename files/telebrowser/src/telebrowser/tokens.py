@@ -22,6 +22,8 @@ SECRET = "secret"
 PREVIOUS = "secret.previous"
 DIGEST_LENGTH = 64
 CHECK_SECONDS = 1.0
+OPERATOR = "operator login"
+"""Stands where a project's name does in its token; with its blank it is no project's name."""
 
 
 def derive(secret: bytes, project: str) -> str:
@@ -45,6 +47,20 @@ def verify(token: str, secrets: Iterable[bytes]) -> str | None:
     for secret in secrets:
         found |= hmac.compare_digest(_digest(secret, checked), given)
     return name if found and well_formed else None
+
+
+def derive_operator(secret: bytes) -> str:
+    """What proves to the gateway that its holder has the secret itself, and not only a project's token."""
+    return _digest(secret, OPERATOR)
+
+
+def verify_operator(token: str, secrets: Iterable[bytes]) -> bool:
+    """Whether ``token`` is what `derive_operator` makes of one of the secrets, in constant time."""
+    given = token if len(token) == DIGEST_LENGTH and token.isascii() else "0" * DIGEST_LENGTH
+    found = False
+    for secret in secrets:
+        found |= hmac.compare_digest(_digest(secret, OPERATOR), given)
+    return found
 
 
 def _digest(secret: bytes, project: str) -> str:

@@ -19,16 +19,19 @@ CONNECT_SECONDS = 5.0
 MAX_ANSWER_BYTES = 64 << 20
 
 
-def call(address: Address, method: str, path: str, *, seconds: float = QUICK_SECONDS, body: dict[str, Any] | None = None) -> dict[str, Any]:
+def call(
+    address: Address, method: str, path: str, *, seconds: float = QUICK_SECONDS, body: dict[str, Any] | None = None, operator: str | None = None
+) -> dict[str, Any]:
     """The JSON object that ``method path`` below the token answers, to a request with ``body`` as JSON.
 
-    Raises `ExitError` (unreachable, token refused, no answer in time, not a gateway) or the gateway's own
-    error as `TelebrowserError`.
+    With an ``operator`` token the path is not below a project's. Raises `ExitError` (unreachable, token refused, no answer
+    in time, not a gateway) or the gateway's own error as `TelebrowserError`.
     """
     deadline = time.monotonic() + seconds
+    whole = address.path(path) if operator is None else f"{address.prefix}/{path}"
     connection = _connection(address, min(CONNECT_SECONDS, seconds))
     try:
-        status, text = _exchange(connection, method, address.path(path), deadline, None if body is None else json.dumps(body).encode())
+        status, text = _exchange(connection, method, whole, deadline, None if body is None else json.dumps(body).encode(), operator)
     except TimeoutError:
         if connection.sock is None:
             raise unreachable(address, "no connection in time") from None
@@ -47,11 +50,14 @@ def _connection(address: Address, seconds: float) -> http.client.HTTPConnection:
     return kind(address.host, address.port, timeout=seconds)
 
 
-def _exchange(connection: http.client.HTTPConnection, method: str, path: str, deadline: float, body: bytes | None) -> tuple[int, bytes]:
+def _exchange(connection: http.client.HTTPConnection, method: str, path: str, deadline: float, body: bytes | None, operator: str | None) -> tuple[int, bytes]:
     connection.connect()
     sock = connection.sock
     _limit(sock, deadline)
-    connection.request(method, path, body, {"Accept": "application/json", "User-Agent": f"telebrowser/{__version__}"})
+    headers = {"Accept": "application/json", "User-Agent": f"telebrowser/{__version__}"}
+    if operator is not None:
+        headers["Authorization"] = f"Bearer {operator}"
+    connection.request(method, path, body, headers)
     response = connection.getresponse()
     parts: list[bytes] = []
     size = 0

@@ -26,6 +26,8 @@ from ..heartbeat import Watch
 from ..processes import remove_pid_file, write_pid_file
 from ..tokens import SecretStore
 from .app import RedactingFormatter, make_app
+from .state import GATEWAY
+from .web.app import make_app as make_people_app
 
 NAME = "gateway"
 BACKLOG = 256
@@ -48,9 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             listener = _listen(settings.bind, settings.port)
             app = make_app(settings, data, secrets)
+            people = _people(app, settings)
             write_pid_file(data.pid_file(NAME))
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                return runner.run(_serve(app, listener, Watch(data) if settings.shared_network else None))
+                return runner.run(_serve(app, listener, people, Watch(data) if settings.shared_network else None))
         finally:
             remove_pid_file(data.pid_file(NAME))
             os.close(lock)
@@ -93,6 +96,16 @@ def _lock(data: DataDir) -> int:
     return descriptor
 
 
+def _people(app: web.Application, settings: config.Settings) -> tuple[web.Application, socket.socket] | None:
+    """The pages for people with their listener, unless they are switched off. Raises `ExitError`."""
+    if not settings.people_port:
+        return None
+    listener = _listen(settings.bind, settings.people_port)
+    handoffs = app[GATEWAY].handoffs
+    handoffs.pages_url = settings.people_url or f"http://127.0.0.1:{listener.getsockname()[1]}"
+    return make_people_app(app[GATEWAY]), listener
+
+
 def _listen(bind: str, port: int) -> socket.socket:
     """A listening socket. Raises `ExitError` naming address and port."""
     try:
@@ -111,7 +124,7 @@ def _listen(bind: str, port: int) -> socket.socket:
     return listener
 
 
-async def _serve(app: web.Application, listener: socket.socket, watch: Watch | None) -> int:
+async def _serve(app: web.Application, listener: socket.socket, people: tuple[web.Application, socket.socket] | None, watch: Watch | None) -> int:
     """Serve until a signal, or until ``watch`` tells that nobody can reach this process any more; the exit code."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -119,7 +132,12 @@ async def _serve(app: web.Application, listener: socket.socket, watch: Watch | N
         loop.add_signal_handler(number, stopping.set)
     runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=SHUTDOWN_SECONDS, keepalive_timeout=75)
     await runner.setup()
+    pages = web.AppRunner(people[0], access_log=None, handle_signals=False, shutdown_timeout=0.5) if people is not None else None
     try:
+        if people is not None and pages is not None:
+            await pages.setup()
+            await web.SockSite(pages, people[1]).start()
+            log.info("pages for people on %s port %d", *people[1].getsockname()[:2])
         await web.SockSite(runner, listener).start()
         log.info("listening on %s port %d", *listener.getsockname()[:2])
         while not stopping.is_set():
@@ -132,6 +150,8 @@ async def _serve(app: web.Application, listener: socket.socket, watch: Watch | N
         log.info("ending; browsers run on")
         return EXIT_OK
     finally:
+        if pages is not None:
+            await pages.cleanup()
         await runner.cleanup()
 
 

@@ -20,6 +20,7 @@ from . import metrics
 from .audit import Audit
 from .browsers import Browsers
 from .metrics import Metrics
+from .operator_login import login
 from .origin import Origins, is_loopback
 from .protocol import Protocol
 from .routes import dispatch, error_response
@@ -70,6 +71,7 @@ def make_app(settings: Settings, data: DataDir, secrets: SecretStore) -> web.App
     app[GATEWAY] = gateway
     app.router.add_get("/healthz", _healthz)
     app.router.add_get("/metrics", _metrics)
+    app.router.add_post("/login", login)
     app.router.add_route("*", "/t/{rest:.*}", dispatch)
     app.cleanup_ctx.append(_run)
     app.on_shutdown.append(_close_sockets)

@@ -99,13 +99,19 @@ def parse_url(url: str, source: str) -> tuple[bool, str, int, str]:
     return secure, parts.hostname, port or (443 if secure else 80), quote(parts.path.rstrip("/"), safe="/%")
 
 
-def token(settings: Settings, project: str) -> str:
-    """The token of ``project``: from TELEBROWSER_SECRET, else from the file ``secret``, else a line of the file ``tokens``."""
+def secret(settings: Settings) -> bytes | None:
+    """The secret: TELEBROWSER_SECRET, else the file ``secret``; None on a host that has neither. Raises `ConfigError`."""
     if settings.secret:
-        return tokens.derive(tokens.check_secret(os.fsencode(settings.secret), "TELEBROWSER_SECRET"), project)
+        return tokens.check_secret(os.fsencode(settings.secret), "TELEBROWSER_SECRET")
     path = os.path.join(settings.config_dir, tokens.SECRET)
-    if os.path.lexists(path):
-        return tokens.derive(tokens.read_secret_file(path), project)
+    return tokens.read_secret_file(path) if os.path.lexists(path) else None
+
+
+def token(settings: Settings, project: str) -> str:
+    """The token of ``project``: derived from the `secret`, else a line of the file ``tokens``."""
+    if (known := secret(settings)) is not None:
+        return tokens.derive(known, project)
+    path = os.path.join(settings.config_dir, tokens.SECRET)
     listed = os.path.join(settings.config_dir, TOKENS_FILE)
     if not os.path.lexists(listed):
         raise ConfigError(f"there is no secret: set TELEBROWSER_SECRET, put it into {path}, or run `telebrowser up` on this machine")

@@ -152,6 +152,10 @@ def _announce(state: dict[str, Any], out: TextIO) -> None:
 def _complete(settings: config.Settings, data: DataDir, out: TextIO) -> config.Settings:
     """The settings as the parts get them: absolute paths, a port that is free, a secret that exists."""
     changes: dict[str, Any] = {"data": str(data.root), "port": _free_port(settings.bind, settings.port)}
+    if settings.people_port:
+        # A second stack on a port of its own does not take the usual one of the first for its pages either.
+        ordinary = settings.port == config.BY_FIELD["port"].default or settings.people_port != config.BY_FIELD["people_port"].default
+        changes["people_port"] = _free_port(settings.bind, settings.people_port if ordinary else 0)
     for setting in config.SETTINGS:
         value = settings.as_dict().get(setting.field)
         if setting.kind == "path" and value is not None and setting.field != "data":

@@ -130,11 +130,17 @@ def _has_user_namespaces(identity: Identity | None) -> bool:
     return done.returncode == 0
 
 
-def command(program: str, profile: Profile, sandbox: Sandbox, screen: str, display: Sequence[str] = ()) -> list[str]:
-    """The command line of a project's browser on a screen of size ``screen`` (``WIDTHxHEIGHT``), with the options of its ``display``."""
+def command(program: str, profile: Profile, sandbox: Sandbox, screen: str, display: Sequence[str] = (), closed_port: int = 0) -> list[str]:
+    """The command line of a project's browser on a screen of size ``screen`` (``WIDTHxHEIGHT``), with the options of its ``display``.
+
+    No page can connect to ``closed_port`` of any host; 0 closes none.
+    """
     options = [*OPTIONS, *display, f"--user-data-dir={profile.path}", f"--window-name=[{profile.project}]"]
     # The window manager maximises the window as well; with the right size from the start no page is laid out twice.
     options += ["--window-position=0,0", f"--window-size={screen.replace('x', ',')}"]
+    if closed_port:
+        # The pages for people: an agent that opened its own handoff there would let itself in.
+        options.append(f"--host-resolver-rules=MAP *:{closed_port} ~NOTFOUND")
     if not sandbox.on:
         options.append("--no-sandbox")
     if not Path("/dev/dri").exists():

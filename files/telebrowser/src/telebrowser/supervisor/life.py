@@ -99,7 +99,7 @@ class Life:
         log_path = self._machine.data.log_file(f"chromium-{self.project}")
         shown = self._machine.display
         front = await shown.front()
-        command = chromium.command(program, self._profile, self._machine.sandbox, shown.size, shown.options(self.project))
+        command = chromium.command(program, self._profile, self._machine.sandbox, shown.size, shown.options(self.project), self._machine.people_port)
         browser = self._browser = Browser.launch(self._profile, command, self._machine.walls, display, self._machine.children, log_path)
         ready = asyncio.create_task(browser.wait_ready())
         stopping: asyncio.Task[Any] = asyncio.create_task(self.stop.wait())

@@ -34,6 +34,7 @@ class Machine:
         self.chromium: dict[str, str | None] = {"path": None, "version": None}
         self.warnings: list[str] = []
         self.walls = walls.Walls(False, None)
+        self.people_port: int = settings.people_port
         self._configured = settings.chromium_path
         self._wanted_walls: str = settings.walls
         self._hidden = [str(data.root), settings.secrets_dir]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from ...errors import TelebrowserError
+from ..operator_login import login_link
 from .asking import MAX_WAIT_SECONDS, parse_condition, parse_seconds
 from .documents import document
 from .machine import CANCELLED, DONE, FAILED, Handoff
@@ -62,11 +63,16 @@ async def one(call: Call) -> web.StreamResponse:
 
 
 async def open_view(call: Call) -> web.StreamResponse:
-    """``POST open``: where a person goes now: to the page of the project's open handoff that is next, else to the view."""
+    """``POST open``: where a person goes now: to the page of the project's open handoff that is next, else to the project's own page or the view.
+
+    With ``?dashboard=1`` to the project's page in any case.
+    """
     handoffs = call.gateway.handoffs
     waiting = sorted((handoff for handoff in handoffs.of(call.browser.project) if handoff.is_open), key=handoffs.position)
-    if waiting:
+    if waiting and "dashboard" not in call.request.query:
         return web.json_response({"kind": "handoff", "handoff": waiting[0].id, "url": handoffs.link(waiting[0])})
+    if handoffs.pages_url is not None:
+        return web.json_response({"kind": "dashboard", "handoff": None, "url": login_link(call.gateway, call.browser.project)})
     return web.json_response({"kind": "view", "handoff": None, "url": call.gateway.settings.view_url})
 
 
