@@ -9,7 +9,6 @@ import re
 import secrets
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -19,7 +18,7 @@ from tests.support import proc
 from tests.support.mcp_client import McpClient
 from tests.support.stack import LAUNCHER, SECRET, Reply, free_port, request, token
 
-from .engine import BROWSER_IMAGE, ROOT, docker, gateway_image, images, inspect
+from .engine import BROWSER_IMAGE, ROOT, docker, gateway_image, images, inspect, logs
 
 PUID = 1234
 UP_SECONDS = 120
@@ -155,8 +154,7 @@ class Deployment:
 
     def tail(self) -> str:
         """The last lines of both containers' logs and of the supervisor's, for a failure."""
-        logs = [docker("logs", "--tail", "15", name, check=False) for name in (self.name, self.gateway)]
-        return "\n".join([*logs, self.supervisor_log()[-1500:]])
+        return "\n".join([*(logs(name, "--tail", "15") for name in (self.name, self.gateway)), self.supervisor_log()[-1500:]])
 
     def supervisor_log(self) -> str:
         """What the supervisor wrote."""
@@ -241,8 +239,3 @@ class Deployment:
     def container_id(self) -> str:
         """The id of the browser's container."""
         return str(inspect(self.name)["Id"])
-
-
-def python() -> str:
-    """The interpreter of the tests."""
-    return sys.executable

@@ -28,6 +28,11 @@ def docker(*arguments: str, check: bool = True, timeout: float = 120) -> str:
     return done.stdout
 
 
+def logs(name: str, *options: str) -> str:
+    """What a container wrote, to either of its outputs."""
+    return subprocess.run(["docker", "logs", *options, name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False).stdout
+
+
 def inspect(name: str) -> dict[str, Any]:
     """What the engine knows of a container or image."""
     found: list[dict[str, Any]] = json.loads(docker("inspect", name))

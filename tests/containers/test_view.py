@@ -14,7 +14,7 @@ from tests.support.pages import Pages
 from tests.support.stack import SECRET, request, token
 
 from .deployment import Deployment
-from .engine import docker, inspect
+from .engine import docker, inspect, logs
 
 PATHS = ["/", "/api/screenshot", "/api/status", "/websocket", "/api/websockets", "/files/"]
 UPGRADE = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
@@ -133,7 +133,7 @@ def test_neither_password_nor_secret_can_be_found(deployed: Deployment) -> None:
     needles = [deployed.password, SECRET, token("works").partition(".")[2]]
     texts = {"inspect": json.dumps([inspect(deployed.name), inspect(deployed.gateway)]), "supervisor.log": deployed.supervisor_log()}
     for name in (deployed.name, deployed.gateway):
-        texts[f"logs {name}"] = docker("logs", name)
+        texts[f"logs {name}"] = logs(name)
         for pid in docker("top", name, "-eo", "pid").split()[1:]:
             for part in ("environ", "cmdline"):
                 texts[f"{name} {part} {pid}"] = proc.read_text(f"/proc/{pid}/{part}") or ""
@@ -156,7 +156,7 @@ def test_without_a_password_the_view_stays_closed(deploy: Callable[..., Deployme
     (deployment.config / "view" / "password").write_text("short\n")
     deployment.start_browser()
     proc.until(lambda: deployment.view("/", credential=False).status == 503, "nginx refuses", 30)
-    assert "holds no password of 12 characters" in docker("logs", deployment.name)
+    assert "holds no password of 12 characters" in logs(deployment.name)
     assert deployment.run("pgrep", "-f", "/opt/telebrowser/view.py", check=False).count("\n") <= 1
 
 
@@ -167,7 +167,7 @@ def test_a_selkies_that_asks_for_nothing_is_not_let_run(deploy: Callable[..., De
     script.write_text(script.read_text().replace("--enable-basic-auth=true", "--enable-basic-auth=false"))
     deployment.start_browser()
     said = "answers / without a password"
-    proc.until(lambda: said in docker("logs", deployment.name), "the view is ended", 40)
+    proc.until(lambda: said in logs(deployment.name), "the view is ended", 40)
 
 
 def test_health(deployed: Deployment) -> None:

@@ -6,6 +6,7 @@ reached by nobody. A network namespace has a number that both sides can see, so 
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import time
@@ -16,6 +17,7 @@ from .datadir import DataDir, read_json, write_json
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 NETWORK = "/proc/self/ns/net"
+BEAT_SECONDS = 1.0
 FRESH_SECONDS = 10.0
 MISMATCHES = 2
 
@@ -58,6 +60,12 @@ class Heart:
         with contextlib.suppress(OSError):
             self._path.unlink()
         self.beat()
+
+    async def keep(self) -> None:
+        """Beat until cancelled."""
+        while True:
+            self.beat()
+            await asyncio.sleep(BEAT_SECONDS)
 
     def end(self) -> None:
         """Say nothing any more."""

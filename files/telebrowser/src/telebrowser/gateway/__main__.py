@@ -32,7 +32,7 @@ from .web.app import make_app as make_people_app
 NAME = "gateway"
 BACKLOG = 256
 SHUTDOWN_SECONDS = 5.0
-LOOK_SECONDS = 3.0
+LOOK_SECONDS = 2.0
 
 log = logging.getLogger(__name__)
 

@@ -54,6 +54,9 @@ class Supervisor:
     async def run(self) -> None:
         """Serve until `request_stop`. Raises `ExitError` when it cannot start."""
         self._machine.children.install()
+        # From the first moment on: a gateway in a dead network need not wait for the desktop to leave it.
+        self._heart.begin()
+        beating = asyncio.create_task(self._heart.keep())
         try:
             for stale in self._data.up.iterdir():
                 stale.unlink()
@@ -62,6 +65,9 @@ class Supervisor:
             async with self._machine.with_display():
                 await self._serve()
         finally:
+            beating.cancel()
+            await asyncio.gather(beating, return_exceptions=True)
+            self._heart.end()
             self._machine.children.uninstall()
 
     async def _serve(self) -> None:
@@ -69,12 +75,10 @@ class Supervisor:
         self._server.on_lost = self._gateway_lost
         self._server.on_command = self._command
         self._server.start()
-        self._heart.begin()
         log.info("ready: display %s, %s", self._machine.display.name, self._machine.chromium["version"] or "no Chromium")
         try:
             while not self._stopping.is_set():
                 self._look()
-                self._heart.beat()
                 if self._own_log is not None:
                     rotate(self._own_log, MAX_LOG_BYTES)
                 for life in self._lives.values():
@@ -88,7 +92,6 @@ class Supervisor:
             running = [life.task for life in self._lives.values() if life.task is not None]
             await asyncio.gather(*running, *self._tasks, return_exceptions=True)
             self._server.stop()
-            self._heart.end()
 
     # What is wanted
 
