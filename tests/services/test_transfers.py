@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import re
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -18,6 +20,7 @@ from telebrowser.handover import PROOF
 from telebrowser.launcher import transfer_http
 from telebrowser.launcher.address import Address
 from telebrowser.launcher.transfer_http import Cancelled, Channel
+from tests.resources import fake_upstream
 from tests.support.mcp_client import McpClient
 from tests.support.relay import BACK, OUT, Relay
 from tests.support.stack import Stack, request, token
@@ -220,3 +223,17 @@ async def test_a_cancelled_call_sends_no_more_and_others_go_on(far: McpClient, s
     assert "files" in (await far.ok("browser_downloads")).data
     assert not list((stack.data / "projects" / PROJECT / "uploads").glob("*/large.bin"))
     assert await far.close() == 0 and far.noise == []
+
+
+async def test_files_for_another_server_beside_ours(stack: Stack, clients: Callable[..., Any], home: Path) -> None:
+    """Its tools hand paths to the browser, so they get those that the files have there."""
+    (home / "a.txt").write_text("for the other")
+    beside = ["--upstream", "--", sys.executable, fake_upstream.__file__, f"record={home}/record"]
+    client = await clients("mcp", "--project", PROJECT, "--tools", "both", *beside, env=stack.env(), cwd=home)
+    await client.call("upload_file", filePaths=["a.txt"], uid="1_1")
+    refused = await client.call("upload_file", filePaths=["/etc/passwd"], uid="1_1")
+    assert refused.code == "UNSAFE_PATH"
+    seen = [line for line in (home / "record").read_text().splitlines() if "upload_file" in line]
+    paths = re.findall(r"/[^\"\\]*/uploads/[0-9a-f]{16}/a\.txt", "".join(seen))
+    assert len(seen) == len(paths) == 1 and (stack.data / paths[0]).read_text() == "for the other" and "/etc/passwd" not in seen[0]
+    assert (await client.ok("browser_downloads")).data["files"] is not None

@@ -300,6 +300,67 @@ def test_a_client_that_does_not_name_its_roots_has_the_working_directory(talk: T
     assert talk.to_engine() == [] and talk.to_client() == []
 
 
+# Another MCP server beside the engine
+
+
+class Elsewhere:
+    """What reaches another server, and what is answered in its place."""
+
+    def __init__(self, talk: Talk) -> None:
+        self.talk = talk
+        self.got: list[Any] = []
+        self.replies: list[Any] = []
+
+    def line(self, message: dict[str, Any]) -> bool:
+        """A line for it; whether it is held."""
+        send, reply = (lambda data: self.got.append(json.loads(data))), (lambda data: self.replies.append(json.loads(data)))
+        return self.talk.conversation.divert(json.dumps(message).encode(), self.talk.now, send, reply)
+
+
+@pytest.fixture
+def elsewhere(talk: Talk) -> Elsewhere:
+    talk.conversation._files.desk.offered(OFFER._replace(shared=Shared("/data/projects/p", "ab")))
+    return Elsewhere(talk)
+
+
+def test_another_server_gets_paths_at_the_gateway(talk: Talk, elsewhere: Elsewhere) -> None:
+    assert elsewhere.line(call(1, "upload_file", uid="2_1", filePaths=["a.txt", "download:x.pdf"])) and not talk.conversation.idle
+    talk.client(call(1, "browser_upload", paths=["b.txt"]))  # the engine may have a call of the same id
+    assert work(talk) == 2
+    there = "/data/projects/p/uploads/0000000000000001/a.txt"
+    assert elsewhere.got == [call(1, "upload_file", uid="2_1", filePaths=[there, "/data/projects/p/downloads/x.pdf"])]
+    assert len(talk.to_engine()) == 1 and elsewhere.replies == [] and talk.to_client() == []
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        call(1, "upload_file", uid="1", filePaths="download:x"),
+        call(1, "take_screenshot", filePath="a.txt"),
+        call(1, "browser_save", path="a.txt"),
+        request(1, "prompts/get", name="upload_file", arguments={"filePaths": ["a.txt"]}),
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}},
+        {"jsonrpc": "2.0", "method": "notifications/cancelled"},
+    ],
+)
+def test_what_another_server_gets_as_it_is(elsewhere: Elsewhere, message: dict[str, Any]) -> None:
+    assert not elsewhere.line(message)
+
+
+def test_a_bad_path_for_another_server_is_answered_in_its_place(talk: Talk, elsewhere: Elsewhere) -> None:
+    assert elsewhere.line(call(7, "browser_file_upload", paths=["../x"]))
+    work(talk)
+    (reply,) = elsewhere.replies
+    assert reply["id"] == 7 and reply["result"]["content"][0]["text"].startswith("[UNSAFE_PATH]") and elsewhere.got == [] and talk.to_client() == []
+
+
+def test_cancelling_a_held_call_for_another_server(talk: Talk, elsewhere: Elsewhere) -> None:
+    elsewhere.line(call(7, "upload_file", filePaths=["a.txt"]))
+    assert elsewhere.line(cancelled(7)) and not elsewhere.line(cancelled(7))
+    work(talk)
+    assert elsewhere.got == [] and elsewhere.replies == [] and talk.conversation.idle
+
+
 # The header
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .lines import TooLong
@@ -242,6 +243,10 @@ class Conversation:
         waiting, self._waiting = self._waiting, deque()
         for request in waiting:
             self._send(request)
+
+    def divert(self, line: bytes, now: float, send: Callable[[bytes], None], reply: Callable[[bytes], None]) -> bool:
+        """Whether a line for another MCP server is held until its files are at the gateway; then ``send`` gets it, or ``reply`` an answer."""
+        return self._files.divert(line, now, send, reply)
 
     def job_done(self, job: Job, outcome: Outcome, now: float) -> None:
         """One of `jobs` has ended."""

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import TelebrowserError
-from ..handover import AGENT, MARK, PASSED, READ, WRITE, Offer
+from ..handover import AGENT, MARK, PASSED, READ, UPLOAD, WRITE, Offer
 
 if TYPE_CHECKING:
     from .address import Finder
@@ -22,12 +23,17 @@ if TYPE_CHECKING:
     from .transfer_paths import Target
 
 
+FOREIGN = {"upload_file": {"filePaths": READ}, "browser_file_upload": {"paths": READ}, "browser_drop": {"paths": READ}}
+"""Path arguments that other MCP servers (chrome-devtools-mcp, @playwright/mcp) hand to the browser, which lies elsewhere. What they write, they write here."""
+
+
 class Call(NamedTuple):
-    """A call of a tool with path arguments: the message, and the arguments by use."""
+    """A call of a tool with path arguments: the message, and the arguments by use. A ``foreign`` tool gets paths at the gateway, not references."""
 
     message: dict[str, Any]
     reads: tuple[str, ...]
     writes: tuple[str, ...]
+    foreign: bool = False
 
 
 class Job:
@@ -60,7 +66,10 @@ class Sending(Job):
         for name in self._call.writes:
             self.targets.append(roots.target(arguments[name]))
             arguments[name] = AGENT + arguments[name]
-        arguments.update(references(roots, {name: arguments[name] for name in self._call.reads}, self._desk.limit, self._desk.depot(self)))
+        named = references(roots, {name: arguments[name] for name in self._call.reads}, self._desk.limit, self._desk.depot(self))
+        if self._call.foreign:
+            named = {name: self._desk.there(value) for name, value in named.items()}
+        arguments.update(named)
         params = {**self._call.message["params"], "arguments": arguments}
         return json.dumps({**self._call.message, "params": params}, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
@@ -105,16 +114,25 @@ class Desk:
         # Nearly all lines end here, so that no line is taken apart twice for nothing.
         if self.offer is None or not any(name in line for name in self._names):
             return None
-        message = json.loads(line)
-        params = message.get("params")
-        arguments = params.get("arguments") if isinstance(params, dict) else None
-        name = params.get("name") if isinstance(params, dict) else None
-        marks = self.offer.tools.get(name) if isinstance(name, str) else None
-        if marks is None or not isinstance(arguments, dict):
+        return _call(json.loads(line), self.offer.tools)
+
+    def foreign_call(self, line: bytes) -> Call | None:
+        """The like for a line that goes to another MCP server."""
+        if self.offer is None or self.offer.shared is None or not any(name in line for name in FOREIGN_NAMES):
             return None
-        reads = tuple(name for name, use in marks.items() if use == READ and _paths(arguments.get(name)))
-        writes = tuple(name for name, use in marks.items() if use == WRITE and isinstance(arguments.get(name), str))
-        return Call(message, reads, writes) if reads or writes else None
+        message = json.loads(line)
+        call = _call(message, FOREIGN) if message.get("method") == "tools/call" else None
+        return None if call is None else call._replace(foreign=True)
+
+    def there(self, value: Any) -> Any:
+        """References as the paths that they have at the gateway."""
+        if isinstance(value, list):
+            return [self.there(each) for each in value]
+        assert self.offer is not None and self.offer.shared is not None
+        for start, folder in ((UPLOAD, "uploads"), (PASSED[0], "downloads")):
+            if value.startswith(start):
+                return f"{self.offer.shared.folder}/{folder}/{value.removeprefix(start)}"
+        return value
 
     def answer(self, request_id: Any, message: dict[str, Any], targets: list[Target]) -> Job | None:
         """What must be done before an answer of a call with ``targets`` may be passed on."""
@@ -131,6 +149,22 @@ class Desk:
 
         assert self.find is not None
         return GatewayDepot(self.find, self.offer.shared if self.offer is not None else None, lambda: job.cancelled)
+
+
+FOREIGN_NAMES = tuple(json.dumps(tool).encode() for tool in FOREIGN)
+
+
+def _call(message: dict[str, Any], tools: Mapping[str, Mapping[str, str]]) -> Call | None:
+    """The call in a message when its tool has path arguments and one of them is given."""
+    params = message.get("params")
+    arguments = params.get("arguments") if isinstance(params, dict) else None
+    name = params.get("name") if isinstance(params, dict) else None
+    marks = tools.get(name) if isinstance(name, str) else None
+    if marks is None or not isinstance(arguments, dict):
+        return None
+    reads = tuple(name for name, use in marks.items() if use == READ and _paths(arguments.get(name)))
+    writes = tuple(name for name, use in marks.items() if use == WRITE and isinstance(arguments.get(name), str))
+    return Call(message, reads, writes) if reads or writes else None
 
 
 def _paths(value: Any) -> bool:

@@ -14,6 +14,8 @@ from .transfer import Call, Desk, Job, Sending, tool_error
 ROOTS_SECONDS = 5.0
 """How long the client may take to name its roots; after that the working directory alone counts."""
 ROOTS_ID = "telebrowser-roots-"
+BESIDE = "beside"
+"""Marks the ids of calls to another MCP server: both servers may have calls of the same id."""
 
 
 class Held(NamedTuple):
@@ -23,6 +25,14 @@ class Held(NamedTuple):
     message: dict[str, Any]
     call: Call | None
     job: Job | None
+
+
+class Diverted(NamedTuple):
+    """A call on its way to another MCP server: ``send`` takes its line there, ``reply`` takes an answer in the server's place."""
+
+    id: Any
+    send: Callable[[bytes], None]
+    reply: Callable[[bytes], None]
 
 
 class FileCalls:
@@ -92,8 +102,18 @@ class FileCalls:
     def take(self, request: Any, line: bytes, now: float) -> bool:
         """Whether the call is held because of its files."""
         call = self.desk.call(line)
-        if call is None:
-            return False
+        return call is not None and self._hold(request, call, now)
+
+    def divert(self, line: bytes, now: float, send: Callable[[bytes], None], reply: Callable[[bytes], None]) -> bool:
+        """Whether a line for another MCP server is held because of its files, or cancels one that is."""
+        if b"notifications/cancelled" in line:
+            params = json.loads(line).get("params")
+            cancelled = params.get("requestId") if isinstance(params, dict) else None
+            return isinstance(cancelled, str | int) and self.cancel((BESIDE, cancelled))
+        call = self.desk.foreign_call(line)
+        return call is not None and self._hold(Diverted((BESIDE, call.message.get("id")), send, reply), call, now)
+
+    def _hold(self, request: Any, call: Call, now: float) -> bool:
         held = self._held[request.id] = Held(request, call.message, call, None)
         if not self._declared or self._folders is not None:
             self._start(held)
@@ -123,11 +143,17 @@ class FileCalls:
             return
         del self._held[job.request_id]
         if isinstance(outcome, TelebrowserError):
-            self._tell(tool_error(held.message, outcome))
+            self._refuse(held, outcome)
+        elif isinstance(held.request, Diverted) and outcome is not None:
+            held.request.send(outcome)
         elif isinstance(job, Sending) and outcome is not None:
             self._resume(held.request, outcome, job.targets)
         elif outcome is not None:
             self._tell(outcome)
+
+    def _refuse(self, held: Held, error: TelebrowserError) -> None:
+        tell = held.request.reply if isinstance(held.request, Diverted) else self._tell
+        tell(tool_error(held.message, error))
 
     def cancel(self, number: Any) -> bool:
         """The client cancelled a request; whether it was held, so that the engine has nothing to cancel."""
@@ -142,7 +168,7 @@ class FileCalls:
             gone = TelebrowserError("TIMEOUT", "The file was still on its way when the client closed the connection", "Call again.")
             for number, held in list(self._held.items()):
                 self.cancel(number)
-                self._tell(tool_error(held.message, gone))
+                self._refuse(held, gone)
             self._roots_by = None
         elif self._roots_by is not None and now >= self._roots_by:
             self._know([])

@@ -84,7 +84,11 @@ class Server(Beside):
         while conversation.to_client:
             merge.engine_line(conversation.to_client.popleft())
         while merge.to_upstream and self._process is not None:
-            self._process.write(merge.to_upstream.popleft())
+            line = merge.to_upstream.popleft()
+            if conversation.divert(line, now, self._write, merge.upstream_line):
+                moved = True
+            else:
+                self._process.write(line)
         while merge.to_engine:
             conversation.client_line(merge.to_engine.popleft(), now)
             moved = True
@@ -93,6 +97,10 @@ class Server(Beside):
         self.to_client.extend(merge.to_client)
         merge.to_client.clear()
         return moved
+
+    def _write(self, line: bytes) -> None:
+        if self._process is not None:
+            self._process.write(line)
 
     def interest(self, *, full: bool) -> dict[int, int]:
         return {} if self._process is None else self._process.interest(full=full)
