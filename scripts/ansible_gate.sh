@@ -13,7 +13,7 @@ wanted=("$@")
 sanity() { scripts/ansible_test.sh sanity --exclude files/; }
 units() { scripts/ansible_test.sh units; }
 integration() { scripts/ansible_test.sh integration; }
-lint() { ansible-lint --offline --profile production --strict --nocolor --parseable; }
+lint() { ansible-lint --offline --profile production --strict --nocolor --format pep8; }
 changelog() { cd "$collection" && antsibull-changelog lint; }
 docs() { cd "$collection" && antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs=self .; }
 whole() { python -m pytest -c tests/ansible/pytest.ini --rootdir . tests/ansible; }
