@@ -3,91 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import http.client
-import os
 import re
-import shutil
-from collections.abc import AsyncIterator, Callable, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.conftest import scratch_dir
+from tests.e2e.person import Person
 from tests.support import proc
-from tests.support.chromium import Chromium
 from tests.support.pages import Pages
-from tests.support.stack import Stack, free_port, request
-from tests.support.truth import Truth
+from tests.support.stack import Stack, request
 
 PROJECT = "errands"
-PICTURES = os.environ.get("TELEBROWSER_TEST_PICTURES")
-
-
-@pytest.fixture(scope="module")
-def own() -> Iterator[Stack]:
-    """A stack that serves the pages for people."""
-    root = scratch_dir("people")
-    port = free_port()
-    running = Stack(root, TELEBROWSER_PEOPLE_PORT=str(port), TELEBROWSER_TRUSTED_PROXIES="127.0.0.1", TELEBROWSER_REMOTE_USERS="ann")
-    running.people = f"http://127.0.0.1:{port}"  # type: ignore[attr-defined]
-    try:
-        yield running.start()
-    finally:
-        running.stop()
-        shutil.rmtree(root, ignore_errors=True)
-
-
-@pytest.fixture(scope="module")
-def base(own: Stack) -> str:
-    """Where the pages are."""
-    return str(own.people)  # type: ignore[attr-defined]
-
-
-class Person:
-    """A tab of the person's own browser."""
-
-    def __init__(self, truth: Truth, target: str) -> None:
-        self.truth, self.target = truth, target
-
-    async def goto(self, url: str) -> None:
-        session = await self.truth.attach(self.target)
-        await self.truth.call("Page.navigate", {"url": url}, session)
-        await self.shows("document.readyState", "complete")
-
-    async def eval(self, code: str) -> Any:
-        return await self.truth.eval(self.target, code)
-
-    async def shows(self, code: str, value: Any) -> None:
-        assert await self.truth.wait(self.target, code, value) == value
-
-    async def press(self, selector: str) -> None:
-        await self.eval(f"document.querySelector({selector!r}).click()")
-
-    async def heading(self, text: str) -> None:
-        await self.shows("document.querySelector('h1')?.textContent", text)
-
-    async def picture(self, name: str, **size: Any) -> None:
-        """Save what the person sees, when the environment asks for pictures."""
-        if not PICTURES:
-            return
-        session = await self.truth.attach(self.target)
-        await self.truth.call("Emulation.setDeviceMetricsOverride", {"width": 900, "height": 700, "deviceScaleFactor": 1, "mobile": False, **size}, session)
-        shot = await self.truth.call("Page.captureScreenshot", {"format": "png"}, session)
-        await asyncio.to_thread((Path(PICTURES) / f"{name}.png").write_bytes, base64.b64decode(shot["data"]))
-
-
-@pytest.fixture
-async def person(chromium: Chromium, truths: Callable[..., Any]) -> AsyncIterator[Person]:
-    """A tab in a browser that has never been here."""
-    truth = await truths(chromium.ws)
-    context = (await truth.call("Target.createBrowserContext"))["browserContextId"]
-    made = await truth.call("Target.createTarget", {"url": "about:blank", "browserContextId": context})
-    yield Person(truth, made["targetId"])
-    await truth.call("Target.disposeBrowserContext", {"browserContextId": context})
 
 
 @pytest.fixture

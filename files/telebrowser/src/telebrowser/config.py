@@ -20,6 +20,7 @@ ENGINE = "engine"
 
 TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
 FALSE_WORDS = frozenset({"0", "false", "no", "off", ""})
+VIEWS = ("auto", "screencast", "url", "none")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -108,6 +109,15 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("TELEBROWSER_SESSION_GRACE", "int", 30, "Seconds after a session's last connection closes until its tabs are closed.", (GATEWAY,), 0, 3600),
     Setting("TELEBROWSER_HTTP_IDLE", "int", 1800, "Seconds without a request after which an MCP session over HTTP ends.", (GATEWAY,), 1, 86400),
+    Setting(
+        "TELEBROWSER_VIEW",
+        "choice",
+        "auto",
+        "How a person sees the browser: screencast (the tab in the handoff's page), url (the view at TELEBROWSER_VIEW_URL), none; "
+        "auto takes the address when there is one.",
+        (GATEWAY,),
+        choices=VIEWS,
+    ),
     Setting("TELEBROWSER_VIEW_URL", "str", None, "Address of the view for people, named in answers.", (GATEWAY,)),
     Setting("TELEBROWSER_TRUSTED_PROXIES", "list", (), "Addresses or networks, by commas, whose X-Forwarded-* headers are believed.", (GATEWAY,)),
     Setting("TELEBROWSER_HOSTS", "list", (), "Host names, by commas, that the gateway answers to besides addresses, localhost and its machine's.", (GATEWAY,)),

@@ -21,12 +21,14 @@ from aiohttp import web
 
 from .. import config
 from ..datadir import DataDir, is_disk_full
-from ..errors import EXIT_CONFIG, EXIT_FAILED, EXIT_OK, ExitError
+from ..errors import EXIT_CONFIG, EXIT_FAILED, EXIT_OK, ConfigError, ExitError
 from ..heartbeat import Watch
 from ..processes import remove_pid_file, write_pid_file
 from ..tokens import SecretStore
 from .app import RedactingFormatter, make_app
+from .handoff.view import NoView
 from .state import GATEWAY
+from .view.screencast import ScreencastView
 from .web.app import make_app as make_people_app
 
 NAME = "gateway"
@@ -103,6 +105,13 @@ def _people(app: web.Application, settings: config.Settings) -> tuple[web.Applic
     listener = _listen(settings.bind, settings.people_port)
     handoffs = app[GATEWAY].handoffs
     handoffs.pages_url = settings.people_url or f"http://127.0.0.1:{listener.getsockname()[1]}"
+    if settings.view == "screencast" or (settings.view == "auto" and not settings.view_url):
+        handoffs.view = ScreencastView()
+    elif settings.view == "none":
+        handoffs.view = NoView(None)
+    elif not settings.view_url:
+        listener.close()
+        raise ConfigError("TELEBROWSER_VIEW is url, so that TELEBROWSER_VIEW_URL must be set")
     return make_people_app(app[GATEWAY]), listener
 
 

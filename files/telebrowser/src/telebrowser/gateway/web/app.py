@@ -11,7 +11,7 @@ from aiohttp import web
 
 from ...errors import TelebrowserError
 from ..state import GATEWAY, Gateway
-from . import guests, operators
+from . import guests, operators, viewing
 from .people import People
 from .render import HEADERS, STATIC, page, static
 from .shared import PEOPLE, here
@@ -26,6 +26,7 @@ def make_app(gateway: Gateway) -> web.Application:
     """The application. It shares the gateway's objects and ends with it."""
     app = web.Application(middlewares=[_guard], client_max_size=MAX_FORM)
     app[GATEWAY] = gateway
+    app[viewing.CASTS] = {}
     app[PEOPLE] = People(gateway.handoffs.links, gateway.origins, gateway.settings.remote_users)
     ident = "{id:h[0-9a-f]{16}}"
     app.router.add_get("/static/{name}", _static)
@@ -44,6 +45,9 @@ def make_app(gateway: Gateway) -> web.Application:
     app.router.add_post("/projects/{project}/picture", operators.picture)
     app.router.add_post(f"/projects/{{project}}/{{action:{'|'.join(operators.ACTIONS)}}}", operators.act)
     app.router.add_post(f"/handoffs/{ident}/{{way:open|cancel}}", operators.answer)
+    app.router.add_get("/view/{token}/", viewing.show)
+    app.router.add_get("/view/{token}/socket", viewing.connect)
+    app.router.add_put("/view/{token}/files/{name}", viewing.upload)
     return app
 
 

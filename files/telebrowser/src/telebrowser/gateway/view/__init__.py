@@ -1,0 +1,1 @@
+"""Views: how a person sees a project's browser and works in it."""
