@@ -31,7 +31,7 @@ CODE = """<!doctype html><title>code</title><body style=margin:0><input id=code 
 OPENER = """<!doctype html><title>opener</title><body style=margin:0><button style="position:absolute;left:20px;top:20px;width:300px;height:40px"
 onclick="window.open('/window.html','w','width=500,height=400')">Sign in with a window</button>"""
 WINDOW = """<!doctype html><title>window</title><body style=margin:0><button style="position:absolute;left:20px;top:20px;width:300px;height:40px"
-onclick="opener.document.title='by window';close()">Allow</button>"""
+onclick="opener.document.title='by window';window.close()">Allow</button>"""
 PUZZLE = """<!doctype html><title>puzzle</title><body style=margin:0><div id=knob
 style="position:absolute;left:20px;top:20px;width:60px;height:60px;background:#06c"></div>
 <script>let from=null,seen=0;knob.onpointerdown=e=>{from=e.clientX;knob.setPointerCapture(e.pointerId)};
