@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
-import re
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -22,6 +22,7 @@ from telebrowser.launcher.address import Address
 from telebrowser.launcher.transfer_http import Cancelled, Channel
 from tests.resources import fake_upstream
 from tests.support.mcp_client import McpClient
+from tests.support.pages import Pages
 from tests.support.relay import BACK, OUT, Relay
 from tests.support.stack import Stack, request, token
 
@@ -225,15 +226,47 @@ async def test_a_cancelled_call_sends_no_more_and_others_go_on(far: McpClient, s
     assert await far.close() == 0 and far.noise == []
 
 
-async def test_files_for_another_server_beside_ours(stack: Stack, clients: Callable[..., Any], home: Path) -> None:
-    """Its tools hand paths to the browser, so they get those that the files have there."""
+async def test_files_for_another_server_beside_ours(stack: Stack, clients: Callable[..., Any], truths: Callable[..., Any], pages: Pages, home: Path) -> None:
+    """Its tools hand the agent's own paths to the browser, where they mean the files that were sent; to other sessions they mean nothing."""
     (home / "a.txt").write_text("for the other")
+    page = pages.add("other.html", "<title>other</title><input id=f type=file>")
     beside = ["--upstream", "--", sys.executable, fake_upstream.__file__, f"record={home}/record"]
-    client = await clients("mcp", "--project", PROJECT, "--tools", "both", *beside, env=stack.env(), cwd=home)
+    client = await clients("mcp", "--project", PROJECT, "--session", "own", "--tools", "both", *beside, env=stack.env(), cwd=home)
+    await client.ok("browser_navigate", url=page)
     await client.call("upload_file", filePaths=["a.txt"], uid="1_1")
     refused = await client.call("upload_file", filePaths=["/etc/passwd"], uid="1_1")
     assert refused.code == "UNSAFE_PATH"
-    seen = [line for line in (home / "record").read_text().splitlines() if "upload_file" in line]
-    paths = re.findall(r"/[^\"\\]*/uploads/[0-9a-f]{16}/a\.txt", "".join(seen))
-    assert len(seen) == len(paths) == 1 and (stack.data / paths[0]).read_text() == "for the other" and "/etc/passwd" not in seen[0]
-    assert (await client.ok("browser_downloads")).data["files"] is not None
+    seen = [json.loads(line) for line in (home / "record").read_text().splitlines() if "upload_file" in line]
+    assert [message["params"]["arguments"]["filePaths"] for message in seen] == [["a.txt"]]
+
+    for session, wanted in (("own", 1), ("other", 0)):
+        cdp = await truths(stack.ws(PROJECT, session))
+        if session == "other":
+            await cdp.call("Target.createTarget", {"url": page})
+        target = next(info["targetId"] for info in await cdp.targets("page") if info["url"] == page)
+        attached = (await cdp.call("Target.attachToTarget", {"targetId": target, "flatten": True}))["sessionId"]
+        found = await cdp.call("Runtime.evaluate", {"expression": "f"}, attached)
+        give = {"files": [str(home / "a.txt")], "objectId": found["result"]["objectId"]}
+        if wanted:
+            await cdp.call("DOM.setFileInputFiles", give, attached)
+            read = {"expression": "f.files[0].text()", "awaitPromise": True, "returnByValue": True}
+            assert (await cdp.call("Runtime.evaluate", read, attached))["result"]["value"] == "for the other"
+        else:
+            with pytest.raises(Exception, match="uploads or downloads"):
+                await cdp.call("DOM.setFileInputFiles", give, attached)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b'{"/a": 1}',
+        b'{"/a": "file:/etc/passwd"}',
+        b'{"/a": "upload:../profile/Local State"}',
+        b'{"/a": "upload:none"}',
+        b'{"/a": "download:../../x"}',
+    ],
+)
+def test_what_a_path_cannot_mean(stack: Stack, body: bytes) -> None:
+    assert stack.http("POST", "s/own/files", PROJECT, body).status in (400, 404)

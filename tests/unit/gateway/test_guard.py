@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from telebrowser.gateway.guard import FileGuard, check_drag_items, check_url, refused
+from telebrowser.gateway.guard import MAX_NAMES, FileGuard, check_drag_items, check_url, refused
 from telebrowser.gateway.wire import ProtocolError
 
 
@@ -128,3 +128,25 @@ def test_dropped_addresses_are_checked() -> None:
     check_drag_items([{"mimeType": "text/plain", "data": "file:///etc/passwd"}, {"mimeType": "text/uri-list", "data": "# c\nhttp://a/"}])
     with pytest.raises(ProtocolError):
         check_drag_items([{"mimeType": "text/uri-list", "data": "http://a/\nfile:///etc/passwd"}])
+
+
+def test_a_session_has_names_of_its_own_for_files_that_it_may_have(guard: FileGuard, tmp_path: Path) -> None:
+    mine, other, sent = guard.of("mine"), guard.of("other"), str(tmp_path / "uploads" / "a.txt")
+    guard.name("mine", "/home/agent/a.txt", sent)
+    assert mine.check(["/home/agent/a.txt"]) == guard.of("mine").check(["/home/agent/a.txt"]) == guard.check([sent])
+    for stranger in (other, guard.of(None)):
+        with pytest.raises(ProtocolError):
+            stranger.check(["/home/agent/a.txt"])
+    with pytest.raises(ProtocolError):
+        guard.name("mine", "/x", "/etc/passwd")
+    guard.forget("mine")
+    with pytest.raises(ProtocolError):
+        guard.of("mine").check(["/home/agent/a.txt"])
+
+
+def test_the_names_of_a_session_are_bounded(guard: FileGuard, tmp_path: Path) -> None:
+    for number in range(MAX_NAMES + 1):
+        guard.name("mine", f"/{number}", str(tmp_path / "uploads" / "a.txt"))
+    with pytest.raises(ProtocolError):
+        guard.of("mine").check(["/0"])
+    assert guard.of("mine").check([f"/{MAX_NAMES}"])

@@ -31,6 +31,10 @@ class Shelf:
 
     def __init__(self) -> None:
         self.sent: list[str] = []
+        self.names: dict[str, str] = {}
+
+    def name(self, meanings: Mapping[str, str]) -> None:
+        self.names.update(meanings)
 
     def put(self, source: Source) -> str:
         self.sent.append(source.name)
@@ -319,17 +323,16 @@ class Elsewhere:
 
 @pytest.fixture
 def elsewhere(talk: Talk) -> Elsewhere:
-    talk.conversation._files.desk.offered(OFFER._replace(shared=Shared("/data/projects/p", "ab")))
     return Elsewhere(talk)
 
 
-def test_another_server_gets_paths_at_the_gateway(talk: Talk, elsewhere: Elsewhere) -> None:
-    assert elsewhere.line(call(1, "upload_file", uid="2_1", filePaths=["a.txt", "download:x.pdf"])) and not talk.conversation.idle
+def test_another_server_keeps_its_paths_and_the_gateway_learns_what_they_mean(talk: Talk, elsewhere: Elsewhere, folder: Path) -> None:
+    message = call(1, "upload_file", uid="2_1", filePaths=["a.txt", str(folder / "b.txt"), "download:x.pdf"])
+    assert elsewhere.line(message) and not talk.conversation.idle
     talk.client(call(1, "browser_upload", paths=["b.txt"]))  # the engine may have a call of the same id
     assert work(talk) == 2
-    there = "/data/projects/p/uploads/0000000000000001/a.txt"
-    assert elsewhere.got == [call(1, "upload_file", uid="2_1", filePaths=[there, "/data/projects/p/downloads/x.pdf"])]
-    assert len(talk.to_engine()) == 1 and elsewhere.replies == [] and talk.to_client() == []
+    assert elsewhere.got == [message] and elsewhere.replies == [] and talk.to_client() == [] and len(talk.to_engine()) == 1
+    assert shelf(talk).names == {str(folder / "a.txt"): "upload:0000000000000001/a.txt", str(folder / "b.txt"): "upload:0000000000000002/b.txt"}
 
 
 @pytest.mark.parametrize(

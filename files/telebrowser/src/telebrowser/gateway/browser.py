@@ -309,6 +309,7 @@ class BrowserLink(Tabs):
             self._expired(agent)
 
     def _expired(self, agent: AgentSession) -> None:
+        self.files.forget(agent.name)
         self.spawn(self._end_session(agent))
 
     async def _end_session(self, agent: AgentSession) -> None:

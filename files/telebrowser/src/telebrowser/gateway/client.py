@@ -53,7 +53,7 @@ class Client:
         self._routes: set[str] = {root, page[1]} if page else {root}
         for name in self._routes:
             link.route(name, self)
-        self.filter = SessionFilter(root, self, link.files, page)
+        self.filter = SessionFilter(root, self, link.files.of(session), page)
 
     # -- messages
 

@@ -6,9 +6,11 @@ import asyncio
 import base64
 import contextlib
 import hashlib
+import json
 import os
 import re
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +24,10 @@ from ..handover import PROOF, Offer, Shared
 from ..listing import listing
 from ..page.outbox import NAME as OUTBOX_NAME
 from .uploads import CHUNK_BYTES, FOLDER, Uploads
+from .wire import ProtocolError
 
 MAX_NAME_BYTES = 255
+MAX_NAMING_BYTES = 1 << 20
 HEADERS = {"Content-Disposition": "attachment", "Content-Type": "application/octet-stream", "X-Content-Type-Options": "nosniff"}
 _WANTED = re.compile(r"(?:^|,)\s*sha-256\s*=\s*[1-9]")
 
@@ -133,6 +137,19 @@ class ProjectFiles:
         folder = _folder(request)
         offset = await self.uploads.offset(folder, checked_name(name)) if folder is not None else 0
         return web.Response(headers={"Upload-Offset": str(offset), "Cache-Control": "no-store"})
+
+    async def name(self, request: web.Request, take: Callable[[str, str], None]) -> None:
+        """Read ``{path: "upload:FOLDER/NAME", …}`` and give each path with its file to ``take``. Raises `TelebrowserError`."""
+        body = await request.content.read(MAX_NAMING_BYTES)
+        try:
+            names = {str(path): str(reference) for path, reference in json.loads(body).items()}
+            for path, reference in names.items():
+                kind, _, rest = reference.partition(":")
+                take(path, str(self._folder / {"upload": "uploads", "download": "downloads"}[kind] / rest))
+        except (ValueError, AttributeError, KeyError):
+            raise TelebrowserError("INVALID_ARGS", "The body must be a JSON object of paths and references such as upload:NAME") from None
+        except ProtocolError as error:
+            raise TelebrowserError("NOT_FOUND", error.message) from None
 
     def close(self) -> None:
         """Throw away what broke off."""

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from .wire import INVALID_PARAMS, SERVER_ERROR, ProtocolError
 
+MAX_NAMES = 1000
+"""Names of its own that one session may have; the oldest goes first."""
 _STRIPPED = "".join(chr(code) for code in range(33))
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
 _OPEN_SCHEMES = frozenset({"http", "https", "data"})
@@ -50,11 +52,35 @@ def check_url(value: Any, name: str = "url") -> str:
 
 
 class FileGuard:
-    """Confines the files that a client names to some folders."""
+    """Confines the files that a client names to some folders.
 
-    def __init__(self, roots: Iterable[Path]) -> None:
+    A session may have names of its own for files in them: paths that mean the agent's machine, for tools that know no other.
+    """
+
+    def __init__(self, roots: Iterable[Path], names: Mapping[str, str] | None = None) -> None:
         self._roots = tuple(roots)
         self._admitted: set[str] = set()
+        self._names = {} if names is None else names
+        self._sessions: dict[str, dict[str, str]] = {}
+
+    def of(self, session: str | None) -> FileGuard:
+        """The guard of one session, with its own names."""
+        if session is None:
+            return self
+        guard = FileGuard(self._roots, self._sessions.setdefault(session, {}))
+        guard._admitted = self._admitted
+        return guard
+
+    def name(self, session: str, path: str, file: str) -> None:
+        """From now on ``path`` means ``file`` to a session. Raises `ProtocolError` when it may not have that file."""
+        names = self._sessions.setdefault(session, {})
+        names[path] = self.check([file])[0]
+        while len(names) > MAX_NAMES:
+            del names[next(iter(names))]
+
+    def forget(self, session: str) -> None:
+        """A session has ended."""
+        self._sessions.pop(session, None)
 
     def admit(self, path: str) -> None:
         """Allow one file more, by its real path. Only for a browser whose user and machine are the client's own."""
@@ -72,7 +98,7 @@ class FileGuard:
     def _one(self, value: Any) -> str:
         if not isinstance(value, str) or not value or "\0" in value:
             raise ProtocolError(INVALID_PARAMS, "Invalid parameters: files: string value expected")
-        real = os.path.realpath(value)
+        real = os.path.realpath(self._names.get(value, value))
         inside = real in self._admitted or any(real.startswith(os.path.realpath(root) + os.sep) for root in self._roots)
         if not inside or not os.path.isfile(real):
             raise ProtocolError(SERVER_ERROR, f"File is not below the project's uploads or downloads: {value}")

@@ -219,6 +219,14 @@ async def _upload(call: Call) -> web.StreamResponse:
     return web.json_response(stored, status=201)
 
 
+async def _name_files(call: Call) -> web.StreamResponse:
+    """Paths of the agent's machine that its other tools will name: each means a file that was sent."""
+    assert call.session is not None
+    link = await _link(call)
+    await call.browser.files.name(call.request, lambda path, file: link.files.name(call.session or "", path, file))
+    return web.Response(status=204)
+
+
 # -- WebSockets
 
 
@@ -287,6 +295,7 @@ ROUTES: dict[tuple[str, ...], Route] = {
     ("downloads",): Route(GET, _downloads),
     ("downloads", "*"): Route(GET, _download),
     ("uploads", "*"): Route(PUT | {"HEAD"}, _upload),
+    ("files",): Route(POST, _name_files, project=False, scoped=True),
     ("outbox", "*"): Route(GET | {"DELETE"}, _outgoing),
     ("devtools", "browser"): Route(GET, _cdp, scoped=True, websocket=True),
     ("devtools", "browser", "*"): Route(GET, _cdp, scoped=True, websocket=True),

@@ -52,7 +52,7 @@ class Pump:
         self._path = f"s/{session}/mcp{query}"
         self._beside = beside or Beside()
         self._clock = clock
-        self._desk = Desk(find)
+        self._desk = Desk(find, session=session)
         self._conversation = Conversation(self._desk)
         self._lines = LineSplitter(MAX_LINE_BYTES)
         fill_closed()

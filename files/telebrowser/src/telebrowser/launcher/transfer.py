@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import TelebrowserError
-from ..handover import AGENT, MARK, PASSED, READ, UPLOAD, WRITE, Offer
+from ..handover import AGENT, MARK, PASSED, READ, WRITE, Offer
 
 if TYPE_CHECKING:
     from .address import Finder
@@ -28,12 +28,16 @@ FOREIGN = {"upload_file": {"filePaths": READ}, "browser_file_upload": {"paths": 
 
 
 class Call(NamedTuple):
-    """A call of a tool with path arguments: the message, and the arguments by use. A ``foreign`` tool gets paths at the gateway, not references."""
+    """A call of a tool with path arguments: the message, and the arguments by use.
+
+    The ``line`` of a ``foreign`` tool goes on as it came; the gateway is told what its paths mean.
+    """
 
     message: dict[str, Any]
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     foreign: bool = False
+    line: bytes = b""
 
 
 class Job:
@@ -57,7 +61,7 @@ class Sending(Job):
         self._desk, self._call, self._folders = desk, call, folders
 
     def run(self) -> bytes:
-        from .transfer_job import references
+        from .transfer_job import paths, references
         from .transfer_paths import Roots
 
         roots = Roots(self._desk.cwd, [*self._desk.aliases, *self._folders])
@@ -68,7 +72,8 @@ class Sending(Job):
             arguments[name] = AGENT + arguments[name]
         named = references(roots, {name: arguments[name] for name in self._call.reads}, self._desk.limit, self._desk.depot(self))
         if self._call.foreign:
-            named = {name: self._desk.there(value) for name, value in named.items()}
+            self._desk.depot(self).name(paths(roots, arguments, named))
+            return self._call.line
         arguments.update(named)
         params = {**self._call.message["params"], "arguments": arguments}
         return json.dumps({**self._call.message, "params": params}, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -92,7 +97,8 @@ class Fetching(Job):
 class Desk:
     """Recognises calls and answers with files and makes their jobs. ``find`` gives the gateway's address."""
 
-    def __init__(self, find: Finder | None, cwd: str | None = None) -> None:
+    def __init__(self, find: Finder | None, cwd: str | None = None, *, session: str = "") -> None:
+        self.session = session
         self.cwd = os.getcwd() if cwd is None else cwd
         self.aliases = [path for path in [os.environ.get("PWD", "")] if path.startswith("/") and os.path.realpath(path) == self.cwd]
         self.find = find
@@ -118,21 +124,11 @@ class Desk:
 
     def foreign_call(self, line: bytes) -> Call | None:
         """The like for a line that goes to another MCP server."""
-        if self.offer is None or self.offer.shared is None or not any(name in line for name in FOREIGN_NAMES):
+        if self.offer is None or not any(name in line for name in FOREIGN_NAMES):
             return None
         message = json.loads(line)
         call = _call(message, FOREIGN) if message.get("method") == "tools/call" else None
-        return None if call is None else call._replace(foreign=True)
-
-    def there(self, value: Any) -> Any:
-        """References as the paths that they have at the gateway."""
-        if isinstance(value, list):
-            return [self.there(each) for each in value]
-        assert self.offer is not None and self.offer.shared is not None
-        for start, folder in ((UPLOAD, "uploads"), (PASSED[0], "downloads")):
-            if value.startswith(start):
-                return f"{self.offer.shared.folder}/{folder}/{value.removeprefix(start)}"
-        return value
+        return None if call is None else call._replace(foreign=True, line=line)
 
     def answer(self, request_id: Any, message: dict[str, Any], targets: list[Target]) -> Job | None:
         """What must be done before an answer of a call with ``targets`` may be passed on."""
@@ -148,7 +144,7 @@ class Desk:
         from .transfer_job import GatewayDepot
 
         assert self.find is not None
-        return GatewayDepot(self.find, self.offer.shared if self.offer is not None else None, lambda: job.cancelled)
+        return GatewayDepot(self.find, self.session, self.offer.shared if self.offer is not None else None, lambda: job.cancelled)
 
 
 FOREIGN_NAMES = tuple(json.dumps(tool).encode() for tool in FOREIGN)

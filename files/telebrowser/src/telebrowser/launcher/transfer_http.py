@@ -217,6 +217,16 @@ class _Incoming:
             raise TelebrowserError("INTERNAL", f"{self._what} came with a wrong checksum and was thrown away", "Call again.")
 
 
+def post(channel: Channel, path: str, body: bytes) -> None:
+    """Send a small message. Raises `TelebrowserError`."""
+    try:
+        with channel.connection() as (connection, address):
+            connection.request("POST", address.path(path), body, {"Content-Type": "application/json"})
+            _check(connection.getresponse())
+    except (OSError, http.client.HTTPException) as error:
+        raise TelebrowserError("BROWSER_UNAVAILABLE", unreachable_text(address, _reason(error)), "Call again.") from None
+
+
 def delete(channel: Channel, path: str) -> None:
     """Say that ``path`` has been taken. A gateway that does not hear it removes the file by itself later."""
     with contextlib.suppress(OSError, http.client.HTTPException), channel.connection() as (connection, address):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
+import json
 import os
 import secrets
 from collections.abc import Callable, Mapping
@@ -22,13 +23,28 @@ MAX_PROOF = 256
 
 
 class Depot(Protocol):
-    """Where files go to and come from. Both raise `TelebrowserError` or `transfer_http.Cancelled`."""
+    """Where files go to and come from. All raise `TelebrowserError` or `transfer_http.Cancelled`."""
 
     def put(self, source: Source) -> str:
         """Bring a file to the engine; the reference that names it there."""
 
     def fetch(self, mark: Mapping[str, Any], target: Target) -> None:
         """Bring the file that an answer's mark names to its place."""
+
+    def name(self, meanings: Mapping[str, str]) -> None:
+        """Tell the gateway which file each of these paths means to the session's browser."""
+
+
+def paths(roots: Roots, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, str]:
+    """Absolute path → reference, as a tool that knows paths only will write the path: with links in the root itself followed or not."""
+    meanings: dict[str, str] = {}
+    for name, reference in after.items():
+        given, told = (value if isinstance(value, list) else [value] for value in (before[name], reference))
+        for path, meaning in zip(given, told, strict=True):
+            if path != meaning:
+                root, parts = roots.find(path)
+                meanings |= {os.path.join(spelt, *parts): meaning for spelt in (root, os.path.realpath(root))}
+    return meanings
 
 
 def references(roots: Roots, values: Mapping[str, Any], limit: int, depot: Depot) -> dict[str, Any]:
@@ -50,8 +66,12 @@ def references(roots: Roots, values: Mapping[str, Any], limit: int, depot: Depot
 class GatewayDepot:
     """Files through the gateway, or by the disk where both sides share it."""
 
-    def __init__(self, find: Finder, shared: Shared | None, stopped: Callable[[], bool]) -> None:
-        self._find, self._shared, self._stopped = find, shared, stopped
+    def __init__(self, find: Finder, session: str, shared: Shared | None, stopped: Callable[[], bool]) -> None:
+        self._find, self._session, self._shared, self._stopped = find, session, shared, stopped
+
+    def name(self, meanings: Mapping[str, str]) -> None:
+        """See `Depot`."""
+        transfer_http.post(self._channel(), f"s/{self._session}/files", json.dumps(meanings).encode())
 
     def put(self, source: Source) -> str:
         """See `Depot`."""

@@ -58,6 +58,10 @@ class _Depot:
             with contextlib.suppress(OSError):
                 (self._outbox / str(mark["outbox"])).unlink()
 
+    def name(self, meanings: Mapping[str, str]) -> None:
+        """There is no other server in this mode."""
+        raise NotImplementedError
+
 
 class _Desk(Desk):
     def __init__(self, depot: _Depot) -> None:
