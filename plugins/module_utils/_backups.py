@@ -49,7 +49,7 @@ def _lines(text: str) -> Selection:
         line = line.strip()
         if not line or line.startswith("#"):
             continue
-        mark, _, rest = line.partition(" ")
+        mark, dummy, rest = line.partition(" ")
         if mark in ("R", "+", "-", "!", "P") and rest.strip():
             line = BORG_STYLE.sub("", rest.strip())
             if mark in ("-", "!"):

@@ -97,12 +97,12 @@ RETURN = r"""
 path:
   description: The file.
   returned: always
-  type: path
+  type: str
   sample: /home/anna/.codex/config.toml
 backup_file:
   description: The copy from before.
   returned: when changed, with O(backup=true) and a file before
-  type: path
+  type: str
   sample: /home/anna/.codex/config.toml.4711.2026-12-01@10:00:00~
 """
 
