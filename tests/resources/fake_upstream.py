@@ -142,7 +142,8 @@ def main(options: list[str]) -> None:
                 print(line(server.said(message["id"], "x" * 10_000_000)), flush=True)
                 continue
             if name == "child":
-                child = subprocess.Popen(["sleep", "1000"], stdin=subprocess.DEVNULL)
+                away = (message["params"].get("arguments") or {}).get("away") is True
+                child = subprocess.Popen(["sleep", "1000"], stdin=subprocess.DEVNULL, start_new_session=away)
                 print(line(server.said(message["id"], str(child.pid))), flush=True)
                 continue
             for answer in server.handle(message):

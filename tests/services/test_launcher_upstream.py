@@ -203,9 +203,9 @@ async def test_a_crash_is_an_answer_and_it_is_started_again_once(launch: Launch,
 async def test_a_killed_one_leaves_no_child(launch: Launch, home: Path) -> None:
     record = home / "record"
     client = await launch(f"record={record}")
-    child = int(text(await call(client, "child")))
+    child, away = int(text(await call(client, "child"))), int(text(await call(client, "child", away=True)))
     os.kill(json.loads(recorded(record)[0])["pid"], signal.SIGKILL)
-    await asyncio.to_thread(proc.until, lambda: proc.process(child) is None, "the child of the killed server is gone")
+    await asyncio.to_thread(proc.until, lambda: proc.process(child) is None and proc.process(away) is None, "the children of the killed server are gone")
     assert text(await call(client, "a")) == "called a"
 
 
@@ -301,13 +301,13 @@ def test_closing_at_any_byte(environment: dict[str, str], home: Path, command: l
 @pytest.mark.parametrize("running", [False, True])
 async def test_the_end_of_stdin_ends_everything(launch: Launch, home: Path, options: tuple[str, ...], running: bool) -> None:
     client = await launch(*options)
-    child = int(text(await call(client, "child")))
+    child, away = int(text(await call(client, "child"))), int(text(await call(client, "child", away=True)))
     if running:
         await client.send({"jsonrpc": "2.0", "id": 50, "method": "tools/call", "params": {"name": "slow", "arguments": {"seconds": 60}}})
     began = time.monotonic()
     assert await client.close(2 * END_SECONDS) == 0
     assert time.monotonic() - began < END_SECONDS
-    assert proc.process(child) is None
+    assert proc.process(child) is None and proc.process(away) is None
     await asyncio.to_thread(proc.gone, str(home), seconds=1)
 
 

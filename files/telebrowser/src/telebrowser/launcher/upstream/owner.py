@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import socket
 import struct
+from collections.abc import Callable
+
+from ...processes import ProcessStat, everyone
 
 TABLES = (("/proc/net/tcp", ""), ("/proc/net/tcp6", "0000000000000000FFFF0000"))
 INODE = 9
@@ -16,7 +19,7 @@ def belongs_to_group(connection: socket.socket, group: int) -> bool:
     if inode is None:
         return False
     link = f"socket:[{inode}]"
-    return any(link in _descriptors(pid) for pid in _family(group))
+    return any(link in _descriptors(row.pid) for row in family(lambda row: row.group == group))
 
 
 def _inode(local: tuple[str, int], remote: tuple[str, int]) -> str | None:
@@ -39,21 +42,13 @@ def _address(host: str, port: int, prefix: str) -> str:
     return f"{prefix}{struct.unpack('=I', socket.inet_aton(host))[0]:08X}:{port:04X}"
 
 
-def _family(group: int) -> list[int]:
-    """The processes of a group and their descendants."""
-    rows = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as file:
-                    words = file.read().rpartition(")")[2].split()
-            except OSError:
-                continue
-            rows[int(name)] = (int(words[1]), int(words[2]))
-    family = {pid for pid, (_, number) in rows.items() if number == group}
-    while found := {pid for pid, (parent, _) in rows.items() if parent in family} - family:
-        family |= found
-    return sorted(family)
+def family(roots: Callable[[ProcessStat], bool]) -> list[ProcessStat]:
+    """The live processes that ``roots`` picks, and all their descendants."""
+    rows = {row.pid: row for row in everyone()}
+    found = {pid for pid, row in rows.items() if roots(row)}
+    while more := {pid for pid, row in rows.items() if row.parent in found} - found:
+        found |= more
+    return [rows[pid] for pid in sorted(found)]
 
 
 def _descriptors(pid: int) -> set[str]:

@@ -9,18 +9,32 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 
+from ...processes import signal_process
 from ..lines import LineSplitter, TooLong
 from ..messages import one_line
 from ..stdio import Output
+from .owner import family
 
 MAX_LINE_BYTES = 100 << 20
 READ_BYTES = 1 << 18
 EXIT_SECONDS = 0.5
 """From the end of its stdout until its exit status is there; the kernel closes descriptors first."""
+STRAY_SECONDS = 1.0
 GUARD = ("/bin/sh", "-c", "trap '' TERM INT HUP; read _; kill -KILL 0")
 """Leads the group and kills it when our end of its stdin closes, which the kernel does even when we are killed."""
+
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def adopt_orphans() -> None:
+    """Become the parent of whatever leaves the server's process group and loses its own parent, so that it can be found at the end."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 class Process:
@@ -126,6 +140,7 @@ class Process:
         self._child.wait()
         self.close_stdin()
         self._end_guard()
+        self._end_strays()
         os.close(self._pidfd)
         self._talk.join(0.5)  # a grandchild outside the group may hold stderr open
         for stream in (self._child.stdout, self._child.stderr):
@@ -147,6 +162,17 @@ class Process:
         assert self._guard.stdin
         self._guard.stdin.close()
         self._guard.wait()
+
+    @staticmethod
+    def _end_strays() -> None:
+        """Kill what has left the group, such as a browser that the server started in a session of its own."""
+        own, deadline = os.getpid(), time.monotonic() + STRAY_SECONDS
+        while (strays := family(lambda row: row.parent == own)) and time.monotonic() < deadline:
+            for row in strays:
+                signal_process(row.pid, row.start, signal.SIGKILL)
+            for row in strays:
+                with contextlib.suppress(ChildProcessError):  # not ours yet: it comes to us once its parent has gone
+                    os.waitpid(row.pid, os.WNOHANG)
 
     def _copy_errors(self) -> None:
         """Its stderr goes to ours, by a thread, since ours may block."""

@@ -19,7 +19,7 @@ from ..conversation import Conversation
 from ..lines import TooLong
 from .merge import Merge
 from .owner import belongs_to_group
-from .process import Process
+from .process import Process, adopt_orphans
 from .relay import Relay
 
 STEADY_SECONDS = 60.0
@@ -62,6 +62,7 @@ class Server(Beside):
         self._started = 0.0
         self._again = True
         self._left: float | None = None
+        adopt_orphans()
         self._process: Process | None = self._start()
 
     def _start(self) -> Process:
