@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import shlex
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from telebrowser.supervisor import walls
 from tests.support import proc
 from tests.support.pages import Pages
 
@@ -299,11 +301,11 @@ def test_a_download_lands(supervised: Supervised, pages: Pages, who: str) -> Non
     assert landed.read_bytes() == b"x" * 100_000
 
 
-def without_bubblewrap(where: Path) -> str:
-    """A PATH with every program but bubblewrap."""
+def without(where: Path, *missing: str) -> str:
+    """A PATH with every program but some."""
     where.mkdir()
     for path in Path("/usr/bin").iterdir():
-        if path.name != "bwrap":
+        if path.name not in missing:
             (where / path.name).symlink_to(path)
     return str(where)
 
@@ -324,7 +326,7 @@ NOT_NESTED = 'case "$*" in *map-root-user*) echo "unshare: Operation not permitt
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("missing", "bubblewrap is not installed"),
+        ("missing", "util-linux is not installed"),
         ("refused", "No permissions to create new namespace"),
         ("not nested", "own sandbox"),
         ("off", "TELEBROWSER_WALLS"),
@@ -332,7 +334,7 @@ NOT_NESTED = 'case "$*" in *map-root-user*) echo "unshare: Operation not permitt
 )
 def test_without_walls_everybody_is_told(supervised: Supervised, pages: Pages, kind: str, said: str) -> None:
     paths = {
-        "missing": lambda: without_bubblewrap(supervised.root / "bin"),
+        "missing": lambda: without(supervised.root / "bin", "setsid"),
         "refused": lambda: broken_bubblewrap(supervised.root / "bin", REFUSED),
         "not nested": lambda: broken_bubblewrap(supervised.root / "bin", NOT_NESTED),
         "off": lambda: os.environ["PATH"],
@@ -350,6 +352,28 @@ def test_without_walls_everybody_is_told(supervised: Supervised, pages: Pages, k
     assert "without walls" in supervised.output()
     assert mine.visit(f"{pages.base}/who")
     assert os.readlink(f"/proc/{mine.pid}/ns/mnt") == os.readlink(f"/proc/{supervised.pid}/ns/mnt")
+
+
+@pytest.mark.parametrize("victim", ["Chromium", "first inside", "outside"])
+def test_without_bubblewrap_the_supervisor_builds_them(supervised: Supervised, pages: Pages, victim: str) -> None:
+    # Whether it is installed is asked by PATH, where the programs are found that the walls are tried with, too; so it stands in.
+    gateway = start(supervised, "root", PATH=broken_bubblewrap(supervised.root / "bin", f'exec {shlex.join(walls.MASON)} "$@"'))
+    give(folder(supervised, MINE).parent / "hers.txt")
+    mine = supervised.browser(gateway, MINE)
+    assert mine.event["walls"] is True and read(mine, folder(supervised, MINE).parent / "hers.txt") is None
+    mine.visit(f"{pages.base}/set")
+    row = proc.process(mine.pid)
+    assert row is not None
+    first = proc.process(row.ppid)
+    assert first is not None and "mason.py" in first.cmdline
+    members = inside(mine.pid) | {first.ppid}
+    assert len(members) > 4
+    os.kill({"Chromium": mine.pid, "first inside": first.pid, "outside": first.ppid}[victim], signal.SIGKILL)
+    down = gateway.wait("down", MINE)
+    assert (down["reason"], down["exit_code"]) == ("crashed", -9)
+    assert not [row for row in proc.table() if row.pid in members], "nothing was left when it was reported"
+    gateway.wait("up", MINE)
+    assert victim != "outside" or "login=yes" in gateway.browsers[MINE].visit(f"{pages.base}/who")
 
 
 @pytest.mark.parametrize("script", [None, REFUSED])
