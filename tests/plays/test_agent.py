@@ -19,6 +19,8 @@ from tests.support.plays import Played, good, messages, play_role, refused
 from tests.support.stack import SECRET, Stack, token
 
 USER = "tb-agent-test"
+# The first play fetches the launcher's packages; on a busy machine each takes its time.
+pytestmark = pytest.mark.timeout(900)
 CLAUDE = {"numStartups": 3, "mcpServers": {"other": {"command": "other"}}, "projects": {"/x": {"history": ["é"]}}}
 CODEX = '# mine\nmodel = "o9"\n\n[mcp_servers.other] # theirs\ncommand = "other"\n'
 

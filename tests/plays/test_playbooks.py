@@ -23,6 +23,7 @@ from tests.support.stack import SECRET, Stack, request, token
 PLAYBOOKS = sorted(path.stem for path in (ROOT / "playbooks").glob("*.yml"))
 # What the gateways here are told; the playbook's own day is longer, which harms nothing.
 GRACE = 25
+pytestmark = pytest.mark.timeout(900)
 
 
 class Hosts:

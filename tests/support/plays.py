@@ -37,7 +37,7 @@ def collections() -> str:
     return subprocess.run([ROOT / "scripts" / "collection.sh"], check=True, capture_output=True, text=True, cwd=ROOT).stdout.strip()
 
 
-def play(playbook: Path | str, inventory: Path | str, place: Path, *options: str, settings: Mapping[str, Any] | None = None, timeout: float = 150) -> Played:
+def play(playbook: Path | str, inventory: Path | str, place: Path, *options: str, settings: Mapping[str, Any] | None = None, timeout: float = 400) -> Played:
     """Play a playbook (a path, or the name of one in the collection); ``settings`` go in by a file, so that no secret is in an argument."""
     given = place / "settings.json"
     given.write_text(json.dumps({"ansible_python_interpreter": str(ANSIBLE / "python"), **(settings or {})}))
