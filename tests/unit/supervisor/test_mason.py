@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -28,17 +30,15 @@ def run(options: Sequence[str], *program: str, keep: tuple[int, ...] = (), **set
 
 
 @pytest.fixture(scope="module")
-def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy that the ordinary user can read, wherever the work tree lies."""
-    folder = tmp_path_factory.mktemp("mason")
-    for part in (folder, *folder.parents):
-        if part in (Path("/"), Path("/tmp")):
-            break
-        part.chmod(0o755)
+def script() -> Iterator[Path]:
+    """A copy that the ordinary user can read, wherever the work tree lies. pytest's own folders are closed to others by each run."""
+    folder = Path(tempfile.mkdtemp(prefix="tb-mason-", dir="/tmp"))
+    folder.chmod(0o755)
     copy = folder / "mason.py"
     copy.write_bytes(Path(MASON[-1]).read_bytes())
     copy.chmod(0o644)
-    return copy
+    yield copy
+    shutil.rmtree(folder)
 
 
 def inside(script: Path, shell: str, *more: str) -> subprocess.CompletedProcess[str]:
