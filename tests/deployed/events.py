@@ -77,11 +77,7 @@ def gateway_first(site: Site) -> None:
     """Somebody stops both and starts the gateway before what it talks to."""
     site.docker("stop", "-t", "30", site.gateway, site.browser)
     begin = time.monotonic()
-    refused = site.docker("start", site.gateway, check=False)
-    if site.facts["gateway_network"] == "container":
-        assert "cannot join network of a non running container" in refused, refused
-        site.docker("start", site.browser)
-        return
+    site.docker("start", site.gateway)
     site.docker("start", site.browser)
     site.wait_answer("the gateway started first", since=begin)
 
@@ -142,6 +138,22 @@ def healed(site: Site) -> None:
     say("a run heals, and the run after it changes nothing")
 
 
+def shared_network(site: Site) -> None:
+    """The other arrangement: the gateway in the network of the browsers' container, which it loses whenever that one starts again."""
+    options = ("telebrowser.telebrowser.site", "-e", "telebrowser_gateway_network=container")
+    site.play(*options)
+    site.wait_answer("the gateway in the browsers' network")
+    begin = time.monotonic()
+    site.docker("restart", site.browser)
+    site.wait_answer("docker restart, in the browsers' network", since=begin)
+    again = leaks.changes(site.play(*options).stdout)
+    assert len(again) == 1 and "Run the container of the gateway" in again[0], f"only the gateway was to be made anew: {again}"
+    assert not leaks.changes(site.play(*options).stdout), "it is made anew on every run"
+    site.wait_answer("a run after it")
+    site.play("telebrowser.telebrowser.site")
+    site.wait_answer("back to a network of its own")
+
+
 def main() -> None:
     """One after the other; each leaves the stack well."""
     site = Site(Path(sys.argv[1]))
@@ -152,11 +164,11 @@ def main() -> None:
         crash(site)
         asyncio.run(signed_in(site, pages, "crash of the container"))
         gateway_first(site)
-        if site.facts["gateway_network"] == "bridge":
-            asyncio.run(signed_in(site, pages, "the gateway started first"))
+        asyncio.run(signed_in(site, pages, "the gateway started first"))
         engine_restarted(site)
         asyncio.run(rotation(site, pages))
         healed(site)
+        shared_network(site)
         asyncio.run(signed_in(site, pages, "all of it"))
     finally:
         pages.close()
