@@ -89,7 +89,7 @@ async def test_a_folder_of_its_own_keeps_namesakes_apart(uploads: Uploads, folde
     await receive(uploads, b"one", folder=FOLDER)
     await receive(uploads, b"two", folder=FOLDER[::-1])
     assert (folder / FOLDER / "a.txt").read_text() == "one" and (folder / FOLDER[::-1] / "a.txt").read_text() == "two"
-    assert await refused(uploads, b"three", folder=FOLDER) == "INVALID_ARGS"
+    assert await refused(uploads, b"three", folder=FOLDER) == "CONFLICT"
     assert (folder / FOLDER / "a.txt").read_text() == "one" and await uploads.offset(FOLDER, "a.txt") == 3
 
 
@@ -113,18 +113,18 @@ async def test_a_full_disk_has_a_code_and_leaves_nothing(
 
 
 async def test_a_plain_body_that_breaks_off_leaves_nothing(uploads: Uploads, folder: Path) -> None:
-    with pytest.raises(ConnectionError):
+    with pytest.raises(TelebrowserError):
         await receive(uploads, b"some", ConnectionResetError())
     assert left(folder) == []
 
 
 async def test_an_upload_that_broke_off_goes_on_where_it_was(uploads: Uploads, folder: Path) -> None:
     whole = b"the whole of it"
-    with pytest.raises(ConnectionError):
+    with pytest.raises(TelebrowserError):
         await receive(uploads, whole[:5], ConnectionResetError(), folder=FOLDER, Repr_Digest=digest(whole))
     assert await uploads.offset(FOLDER, "a.txt") == 5 and not (folder / FOLDER / "a.txt").exists()
     span = f"bytes 5-{len(whole) - 1}/{len(whole)}"
-    with pytest.raises(ConnectionError):  # ends early once more
+    with pytest.raises(TelebrowserError):  # ends early once more
         await receive(uploads, whole[5:8], folder=FOLDER, Repr_Digest=digest(whole), Content_Range=span)
     assert await uploads.offset(FOLDER, "a.txt") == 8
     span = f"bytes 8-{len(whole) - 1}/{len(whole)}"
@@ -133,7 +133,7 @@ async def test_an_upload_that_broke_off_goes_on_where_it_was(uploads: Uploads, f
 
 
 async def test_an_upload_can_begin_again(uploads: Uploads, folder: Path) -> None:
-    with pytest.raises(ConnectionError):
+    with pytest.raises(TelebrowserError):
         await receive(uploads, b"wrong", ConnectionResetError(), folder=FOLDER)
     await receive(uploads, b"right", folder=FOLDER)
     assert (folder / FOLDER / "a.txt").read_text() == "right" and left(folder) == [f"{FOLDER}/a.txt"]
@@ -146,8 +146,9 @@ async def test_a_request_that_was_given_up_writes_no_more(uploads: Uploads, fold
     assert await uploads.offset(FOLDER, "a.txt") == 3
     stored = await receive(uploads, b"def", folder=FOLDER, Content_Range="bytes 3-5/6", Repr_Digest=digest(b"abcdef"))
     go.set()
-    with pytest.raises(ConnectionError):
+    with pytest.raises(TelebrowserError) as error:
         await old
+    assert error.value.code == "CONFLICT"
     assert stored["size"] == 6 and (folder / FOLDER / "a.txt").read_bytes() == b"abcdef" and left(folder) == [f"{FOLDER}/a.txt"]
 
 
@@ -171,7 +172,6 @@ async def test_the_limit_holds_announced_or_not(uploads: Uploads, folder: Path, 
 @pytest.mark.parametrize(
     "headers",
     [
-        {"Content_Range": "bytes 3-5/6"},
         {"Content_Range": "bytes 0-5/7"},
         {"Content_Range": "bytes */6"},
         {"Repr_Digest": "md5=:x:"},
@@ -180,6 +180,16 @@ async def test_the_limit_holds_announced_or_not(uploads: Uploads, folder: Path, 
 )
 async def test_headers_that_do_not_fit(uploads: Uploads, headers: dict[str, str]) -> None:
     assert await refused(uploads, b"abc", folder=FOLDER, **headers) == "INVALID_ARGS"
+
+
+async def test_an_offset_that_does_not_fit(uploads: Uploads) -> None:
+    assert await refused(uploads, b"abc", folder=FOLDER, Content_Range="bytes 3-5/6") == "CONFLICT"
+
+
+async def test_of_two_that_begin_at_once_one_is_stored(uploads: Uploads, folder: Path) -> None:
+    both = await asyncio.gather(*(receive(uploads, b"one", b"two", folder=FOLDER) for _ in range(2)), return_exceptions=True)
+    assert sum(isinstance(each, dict) for each in both) == 1, both
+    assert left(folder) == [f"{FOLDER}/a.txt"] and (folder / FOLDER / "a.txt").read_text() == "onetwo"
 
 
 @pytest.mark.parametrize("place", ["uploads", FOLDER])
@@ -213,7 +223,7 @@ async def test_old_folders_are_swept_and_nothing_else(uploads: Uploads, folder: 
 
 
 async def test_what_broke_off_goes_with_the_gateway(uploads: Uploads, folder: Path) -> None:
-    with pytest.raises(ConnectionError):
+    with pytest.raises(TelebrowserError):
         await receive(uploads, b"some", ConnectionResetError(), folder=FOLDER)
     uploads.close()
     assert left(folder) == []

@@ -50,6 +50,7 @@ CODES: dict[str, Code] = {
     "FORBIDDEN": Code("The token, the Origin or the Host is not accepted.", "Check the project, the secret and the address.", 403),
     "NOT_FOUND": Code("There is nothing at this path.", "See the list of paths in docs/OPERATIONS.md.", 404),
     "METHOD_NOT_ALLOWED": Code("The path does not take this HTTP method.", "Use the method that the docs name.", 405),
+    "CONFLICT": Code("Another request does the same, or has done it.", "Ask for what there is, then go on from there.", 409),
     "TOO_LARGE": Code("The message or file is larger than the limit.", "Send it in smaller parts.", 413),
     "DISK_FULL": Code("The disk has no room left.", "Free room on the disk that the message names.", 507),
     "INTERNAL": Code("A fault in telebrowser itself.", "See the log of the part that the message names.", 500),

@@ -10,11 +10,13 @@ import json
 import os
 import re
 import secrets
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
+from aiohttp.abc import AbstractStreamWriter
 
 from .. import beneath
 from ..config import Settings
@@ -38,6 +40,21 @@ def checked_name(name: str) -> str:
     if not plain or len(os.fsencode(name)) > MAX_NAME_BYTES or not name.isprintable():
         raise TelebrowserError("UNSAFE_PATH", "The name is not a plain file name")
     return name
+
+
+class _Opened(web.FileResponse):
+    """An open file as an answer, by its descriptor: what was walked to is what is sent, and no compressed file beside it in its place."""
+
+    def __init__(self, descriptor: int, **options: Any) -> None:
+        super().__init__(f"/proc/self/fd/{descriptor}", **options)
+        self._release = weakref.finalize(self, os.close, descriptor)
+
+    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
+        """Send the file; its descriptor is closed then, or with this object when nobody is left to send it to."""
+        try:
+            return await super().prepare(request)
+        finally:
+            self._release()
 
 
 class ProjectFiles:
@@ -115,16 +132,10 @@ class ProjectFiles:
             descriptor = await asyncio.to_thread(beneath.open_file, self._root, (*self._parts, kind, name))
         except OSError:
             raise TelebrowserError("NOT_FOUND", "There is no such file") from None
-        try:
-            headers = dict(HEADERS)
-            if _WANTED.search(request.headers.get("Want-Repr-Digest", "")):
-                headers["Repr-Digest"] = f"sha-256=:{await asyncio.to_thread(_sha256, descriptor)}:"
-            # By its descriptor: what was walked to is what is sent, and no compressed file beside it in its place.
-            response = web.FileResponse(f"/proc/self/fd/{descriptor}", headers=headers, chunk_size=CHUNK_BYTES)
-            await response.prepare(request)
-            return response
-        finally:
-            os.close(descriptor)
+        response = _Opened(descriptor, headers=HEADERS, chunk_size=CHUNK_BYTES)
+        if _WANTED.search(request.headers.get("Want-Repr-Digest", "")):
+            response.headers["Repr-Digest"] = f"sha-256=:{await asyncio.to_thread(_sha256, descriptor)}:"
+        return response
 
     # In
 

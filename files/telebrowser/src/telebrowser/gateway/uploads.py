@@ -30,6 +30,10 @@ _RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15})")
 _DIGEST = re.compile(r"sha-256=:([A-Za-z0-9+/]{43}=):")
 
 
+class Superseded(TelebrowserError):
+    """A newer request has taken the file over."""
+
+
 class Partial:
     """One file on its way. The methods that touch the disk block; they are called in a thread."""
 
@@ -71,10 +75,10 @@ class Partial:
         self._arrival.close()
         return {"path": str(self._path), "size": self.size, "sha256": self._hasher.hexdigest()}
 
-    @property
-    def closed(self) -> bool:
-        """Whether nothing can be added any more."""
-        return self._arrival.descriptor < 0
+    def check(self, writer: object) -> None:
+        """Raise `Superseded` unless this request may still write."""
+        if self.writer is not writer or self._arrival.descriptor < 0:
+            raise Superseded("CONFLICT", "Another request sends this file")
 
     def close(self) -> None:
         """Throw away what is not finished."""
@@ -122,13 +126,18 @@ class Uploads:
         try:
             await self._copy(partial, me, request.content.iter_chunked(CHUNK_BYTES))
             if total is not None and partial.size != total:
-                raise ConnectionResetError("the body ended early")
-            return await _to_end(asyncio.to_thread(partial.finish, digest))
-        except (ConnectionError, asyncio.CancelledError):
+                raise ConnectionResetError
+            async with partial.lock:
+                partial.check(me)
+                return await _to_end(asyncio.to_thread(partial.finish, digest))
+        except (asyncio.CancelledError, Superseded):
             resumable = key is not None
             raise
+        except (ConnectionError, web.RequestPayloadError):
+            resumable = key is not None
+            raise TelebrowserError("CONFLICT", "The file did not come whole") from None
         except FileExistsError:
-            raise TelebrowserError("INVALID_ARGS", "This file has been sent already", "Use another folder.") from None
+            raise TelebrowserError("CONFLICT", "This file has been sent already", "Use another folder.") from None
         except OSError as error:
             raise self._refusal(error) from None
         finally:
@@ -139,20 +148,15 @@ class Uploads:
         """The upload to go on with: a new one, or the one that broke off at ``offset``."""
         former = self._partial.get(key) if key is not None else None
         if offset == 0:
-            if former is not None and key is not None:
-                former.writer = None
-                async with former.lock:
-                    self._forget(key, former)
+            if key is not None:
+                await self._supersede(key)
             partial = await asyncio.to_thread(Partial, self._uploads, key[0] if key else None, name)
             if key is not None:
                 # Of two requests that begin at once, the later one is the sender's.
-                if (other := self._partial.get(key)) is not None:
-                    self._forget(key, other)
+                await self._supersede(key)
                 self._partial[key] = partial
         elif former is None or former.size != offset:
-            raise TelebrowserError(
-                "INVALID_ARGS", f"There are {former.size if former else 0} bytes of this file here, not {offset}", "Ask with HEAD how many there are."
-            )
+            raise TelebrowserError("CONFLICT", f"There are {former.size if former else 0} bytes of this file here, not {offset}")
         else:
             partial = former
         if partial.timer is not None:
@@ -160,11 +164,17 @@ class Uploads:
             partial.timer = None
         return partial
 
+    async def _supersede(self, key: tuple[str, str]) -> None:
+        """Throw away what there is of a file, once nobody writes to it."""
+        while (former := self._partial.get(key)) is not None:
+            former.writer = None
+            async with former.lock:
+                self._forget(key, former)
+
     async def _copy(self, partial: Partial, me: object, chunks: AsyncIterator[bytes]) -> None:
         async for chunk in chunks:
             async with partial.lock:
-                if partial.writer is not me or partial.closed:
-                    raise ConnectionResetError("another request sends this file")
+                partial.check(me)
                 if partial.size + len(chunk) > self._limit:
                     raise _too_large(self._limit)
                 await _to_end(asyncio.to_thread(partial.write, chunk))

@@ -78,6 +78,11 @@ def put(channel: Channel, descriptor: int, size: int, folder: str, name: str) ->
                 return
         except (OSError, http.client.HTTPException) as error:
             trouble = _reason(error)
+        except TelebrowserError as error:
+            # A request that was given up came late, and took the place of what the gateway had told.
+            if error.code != "CONFLICT":
+                raise
+            trouble = error.message
         channel.check()
         attempts -= 1
         stored = _stored(channel, folder, name)
@@ -235,7 +240,7 @@ def delete(channel: Channel, path: str) -> None:
 
 
 def _check(answer: http.client.HTTPResponse) -> None:
-    """Raise the error that an answer carries."""
+    """Raise the error that an answer carries; `http.client.HTTPException` for one that says nothing, and may be better the next time."""
     if answer.status < 300:
         if answer.status == 201:
             answer.read()
@@ -246,6 +251,9 @@ def _check(answer: http.client.HTTPResponse) -> None:
     error = body.get("error") if isinstance(body, dict) else None
     if isinstance(error, dict) and error.get("code") in CODES:
         raise TelebrowserError(error["code"], str(error.get("message", "")), str(error.get("hint", "")))
+    if answer.status in (400, 408) or answer.status >= 500:
+        # What a server says by itself about a message that broke off on the way.
+        raise http.client.HTTPException(f"HTTP status {answer.status}")
     raise TelebrowserError("BROWSER_UNAVAILABLE", f"The gateway answered with HTTP status {answer.status}", "Call again, or see gateway.log.")
 
 
