@@ -49,7 +49,7 @@ def _lines(text: str) -> Selection:
         line = line.strip()
         if not line or line.startswith("#"):
             continue
-        mark, dummy, rest = line.partition(" ")
+        mark, rest = line[:1], line[2:] if line[1:2] == " " else ""
         if mark in ("R", "+", "-", "!", "P") and rest.strip():
             line = BORG_STYLE.sub("", rest.strip())
             if mark in ("-", "!"):

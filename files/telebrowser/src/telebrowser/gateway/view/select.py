@@ -11,8 +11,7 @@ Call = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
 MAX_OPTIONS = 2000
 # In frames of the same origin as well; in others the keyboard chooses, which needs no list.
-_LOOK = (
-    """(x, y) => {
+_LOOK = """(x, y, most) => {
   let doc = document, at = doc.elementFromPoint(x, y);
   while (at && (at.shadowRoot || at.tagName === 'IFRAME')) {
     if (at.shadowRoot) { const inner = at.shadowRoot.elementFromPoint(x, y); if (!inner || inner === at) break; at = inner; continue; }
@@ -24,10 +23,8 @@ _LOOK = (
   if (!list || list.disabled || list.multiple || list.size > 1) return null;
   list.focus();
   globalThis.__telebrowserList = list;
-  return { chosen: list.selectedIndex, options: [...list.options].slice(0, %d).map((option) => ({ text: option.label.slice(0, 200), off: option.disabled })) };
+  return { chosen: list.selectedIndex, options: [...list.options].slice(0, most).map((option) => ({ text: option.label.slice(0, 200), off: option.disabled })) };
 }"""
-    % MAX_OPTIONS
-)
 _CHOOSE = """(index) => {
   const list = globalThis.__telebrowserList; delete globalThis.__telebrowserList;
   if (!list || !list.isConnected || index === list.selectedIndex || !list.options[index] || list.options[index].disabled) return;
@@ -38,7 +35,7 @@ _CHOOSE = """(index) => {
 
 async def look(call: Call, x: float, y: float) -> dict[str, Any] | None:
     """The list at a point of the page: its options and the chosen one; None when there is none."""
-    return await _run(call, _LOOK, x, y)
+    return await _run(call, _LOOK, x, y, MAX_OPTIONS)
 
 
 async def choose(call: Call, message: Mapping[str, Any]) -> None:
