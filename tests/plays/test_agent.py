@@ -220,9 +220,9 @@ def test_a_new_version_leaves_the_one_that_runs(host: Host, place: Path) -> None
     good(host.play(clients=[]))
     old = os.readlink(place / "opt" / "current")
     # What an older version left.
-    for name, age in (("0" * 12, 100), ("1" * 12, 50)):
+    for name, time in (("0" * 12, 50), ("1" * 12, 100)):
         (place / "opt" / name).mkdir()
-        os.utime(place / "opt" / name, (age, age))
+        os.utime(place / "opt" / name, (time, time))
     (place / "opt" / "current").unlink()
     (place / "opt" / "current").symlink_to("1" * 12)
     good(host.play(clients=[]))
