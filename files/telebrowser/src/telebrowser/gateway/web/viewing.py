@@ -29,8 +29,10 @@ CLOSE_SECONDS = 2.0
 SEND_SECONDS = 20.0
 MAX_FILES = 20
 CASTS: web.AppKey[dict[str, Cast]] = web.AppKey("casts", dict)
-POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
     "form-action 'none'; frame-ancestors 'self'; base-uri 'none'"
+)
 
 
 async def show(request: web.Request) -> web.StreamResponse:
