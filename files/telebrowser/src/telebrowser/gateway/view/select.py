@@ -23,7 +23,8 @@ _LOOK = """(x, y, most) => {
   if (!list || list.disabled || list.multiple || list.size > 1) return null;
   list.focus();
   globalThis.__telebrowserList = list;
-  return { chosen: list.selectedIndex, options: [...list.options].slice(0, most).map((option) => ({ text: option.label.slice(0, 200), off: option.disabled })) };
+  const options = [...list.options].slice(0, most).map((option) => ({ text: option.label.slice(0, 200), off: option.disabled }));
+  return { chosen: list.selectedIndex, options };
 }"""
 _CHOOSE = """(index) => {
   const list = globalThis.__telebrowserList; delete globalThis.__telebrowserList;
