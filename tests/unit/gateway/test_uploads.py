@@ -7,6 +7,7 @@ import base64
 import errno
 import hashlib
 import os
+import threading
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from telebrowser.errors import TelebrowserError
-from telebrowser.gateway.uploads import KEEP_SECONDS, Uploads, sweep
+from telebrowser.gateway.uploads import KEEP_SECONDS, Partial, Uploads, sweep
 
 LIMIT = 1000
 FOLDER = "0123456789abcdef"
@@ -190,6 +191,28 @@ async def test_of_two_that_begin_at_once_one_is_stored(uploads: Uploads, folder:
     both = await asyncio.gather(*(receive(uploads, b"one", b"two", folder=FOLDER) for _ in range(2)), return_exceptions=True)
     assert sum(isinstance(each, dict) for each in both) == 1, both
     assert left(folder) == [f"{FOLDER}/a.txt"] and (folder / FOLDER / "a.txt").read_text() == "onetwo"
+
+
+async def test_a_request_that_comes_late_adds_nothing_to_what_is_being_written(uploads: Uploads, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TelebrowserError):
+        await receive(uploads, b"abc", ConnectionResetError(), folder=FOLDER)
+    writing, go, real = threading.Event(), threading.Event(), Partial.write
+
+    def slow(partial: Partial, chunk: bytes) -> None:
+        writing.set()
+        go.wait(10)
+        real(partial, chunk)
+
+    monkeypatch.setattr(Partial, "write", slow)
+    rest = {"folder": FOLDER, "Content_Range": "bytes 3-5/6", "Repr_Digest": digest(b"abcdef")}
+    first = asyncio.create_task(receive(uploads, b"def", **rest))
+    await asyncio.to_thread(writing.wait, 10)
+    late = asyncio.create_task(receive(uploads, b"def", **rest))
+    await asyncio.sleep(0.05)
+    go.set()
+    with pytest.raises(TelebrowserError) as error:
+        await late
+    assert error.value.code == "CONFLICT" and (await first)["size"] == 6 and (folder / FOLDER / "a.txt").read_bytes() == b"abcdef"
 
 
 @pytest.mark.parametrize("place", ["uploads", FOLDER])

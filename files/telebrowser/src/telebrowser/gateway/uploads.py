@@ -118,10 +118,10 @@ class Uploads:
         await asyncio.to_thread(sweep, self._uploads, time.time() - KEEP_SECONDS)
         key = (folder, name) if folder is not None else None
         try:
-            partial = await self._take(key, name, offset)
+            me = object()
+            partial = await self._take(key, name, offset, me)
         except OSError as error:
             raise self._refusal(error) from None
-        me = partial.writer = object()
         resumable = False
         try:
             await self._copy(partial, me, request.content.iter_chunked(CHUNK_BYTES))
@@ -144,25 +144,30 @@ class Uploads:
             if partial.writer in (me, None):
                 self._leave(partial, key, resumable=resumable)
 
-    async def _take(self, key: tuple[str, str] | None, name: str, offset: int) -> Partial:
+    async def _take(self, key: tuple[str, str] | None, name: str, offset: int, me: object) -> Partial:
         """The upload to go on with: a new one, or the one that broke off at ``offset``."""
-        former = self._partial.get(key) if key is not None else None
         if offset == 0:
             if key is not None:
                 await self._supersede(key)
             partial = await asyncio.to_thread(Partial, self._uploads, key[0] if key else None, name)
+            partial.writer = me
             if key is not None:
                 # Of two requests that begin at once, the later one is the sender's.
                 await self._supersede(key)
                 self._partial[key] = partial
-        elif former is None or former.size != offset:
-            raise TelebrowserError("CONFLICT", f"There are {former.size if former else 0} bytes of this file here, not {offset}")
-        else:
-            partial = former
-        if partial.timer is not None:
-            partial.timer.cancel()
-            partial.timer = None
-        return partial
+            return partial
+        former = self._partial.get(key) if key is not None else None
+        if former is None:
+            raise TelebrowserError("CONFLICT", f"There are no bytes of this file here, not {offset}")
+        # What is being written now counts, and is the last of its request.
+        async with former.lock:
+            if former.size != offset:
+                raise TelebrowserError("CONFLICT", f"There are {former.size} bytes of this file here, not {offset}")
+            former.writer = me
+        if former.timer is not None:
+            former.timer.cancel()
+            former.timer = None
+        return former
 
     async def _supersede(self, key: tuple[str, str]) -> None:
         """Throw away what there is of a file, once nobody writes to it."""

@@ -90,7 +90,7 @@ def put(channel: Channel, descriptor: int, size: int, folder: str, name: str) ->
             if stored == size:
                 return  # only the answer was lost
             attempts = ATTEMPTS if stored > offset else attempts
-            offset = stored
+            offset = stored if stored < size else 0
         if attempts <= 0:
             raise TelebrowserError("BROWSER_UNAVAILABLE", f"The file was not sent: {unreachable_text(address, trouble)}", "Call again.")
 
