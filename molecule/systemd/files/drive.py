@@ -1,19 +1,18 @@
 """Drives a deployed stack as an agent does, by `telebrowser mcp` over stdio, and prints one JSON object with what it saw.
 
 drive.py PROJECT LOGIN -- LAUNCHER…: opens a page that sets the cookie LOGIN unless it has one, clicks its button, reads it again. The page is served
-on the machine's own address on the network: policies keep browsers from its loopback.
+on an address that is made for it: policies keep browsers from the loopback, and the machine's other address changes when it is restarted.
 """
 
 import http.server
 import json
 import re
-import socket
 import subprocess
 import sys
 import threading
 
 PORT = 8099
-ELSEWHERE = "192.0.2.1"
+ADDRESS = "198.51.100.7"
 PAGE = """<!doctype html><title>before</title>
 <button onclick="document.title='clicked'">Press</button>
 <p id=seen></p>
@@ -79,22 +78,15 @@ class Agent:
         return self._process.wait(20)
 
 
-def own_address():
-    """The address from which this machine would reach another."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect((ELSEWHERE, 9))
-        return probe.getsockname()[0]
-
-
 def main():
     """Run one visit."""
     project, login, _, *launcher = sys.argv[1:]
     Handler.login = login
-    address = own_address()
-    server = http.server.ThreadingHTTPServer((address, PORT), Handler)
+    subprocess.run(["ip", "address", "replace", f"{ADDRESS}/32", "dev", "lo"], check=True)
+    server = http.server.ThreadingHTTPServer((ADDRESS, PORT), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     agent = Agent([*launcher, "mcp", "--project", project])
-    agent.call("browser_navigate", url=f"http://{address}:{PORT}/")
+    agent.call("browser_navigate", url=f"http://{ADDRESS}:{PORT}/")
     before = agent.call("browser_snapshot")
     ref = re.search(r'button "Press".*?ref=(\w+)', before)
     if ref is None:
