@@ -60,7 +60,7 @@ def test_user_namespaces(switches, allowed, reason):
     "text, words",
     [
         ('ID=debian\nVERSION_ID="12"', ["debian"]),
-        ('ID=ubuntu\nID_LIKE=debian', ["debian", "ubuntu"]),
+        ("ID=ubuntu\nID_LIKE=debian", ["debian", "ubuntu"]),
         ('ID="almalinux"\nID_LIKE="rhel centos fedora"', ["almalinux", "centos", "fedora", "rhel"]),
         ("", []),
         (None, []),
