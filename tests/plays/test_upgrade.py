@@ -91,21 +91,21 @@ def downtimes(played: Played) -> dict[str, float]:
 
 
 @pytest.mark.timeout(1500)
-async def test_from_nothing_over_an_upgrade_to_nothing(host: Host, clients: Callable[..., Any], tmp_path: Path) -> None:
+async def test_from_nothing_over_an_upgrade_to_nothing(host: Host, clients: Callable[..., Any]) -> None:
+    good(host.play("site"))
     pages = Pages(neighbour())
     try:
-        await _from_nothing_to_nothing(host, clients, pages)
+        await _over_an_upgrade_to_nothing(host, clients, pages)
     finally:
         pages.close()
 
 
 def neighbour() -> str:
-    """An address of this machine that containers reach: the engine's own bridge."""
-    return docker("network", "inspect", "-f", "{{(index .IPAM.Config 0).Gateway}}", "bridge").strip()
+    """The address under which pages in the container reach this machine."""
+    return docker("network", "inspect", "-f", "{{(index .IPAM.Config 0).Gateway}}", NAME).strip()
 
 
-async def _from_nothing_to_nothing(host: Host, clients: Callable[..., Any], pages: Pages) -> None:
-    good(host.play("site"))
+async def _over_an_upgrade_to_nothing(host: Host, clients: Callable[..., Any], pages: Pages) -> None:
     login = pages.add("login.html", "<title>in</title>", set_cookie="sid=kept; Max-Age=9999; Path=/")
     for project in PROJECTS:
         agent = await clients("mcp", "--project", project, env=host.env(), cwd=host.place)
