@@ -170,6 +170,7 @@ def main() -> None:
         healed(site)
         shared_network(site)
         asyncio.run(signed_in(site, pages, "all of it"))
+        site.remember()
     finally:
         pages.close()
         site.close()

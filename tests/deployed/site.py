@@ -33,6 +33,7 @@ class Site:
     """Reads the scenario's description; `close` removes the agent host that tests act as."""
 
     def __init__(self, description: Path) -> None:
+        self._description = description
         facts: dict[str, Any] = json.loads(description.read_text())
         self.facts = facts
         self.browser, self.gateway = str(facts["browser_name"]), str(facts["gateway_name"])
@@ -73,6 +74,11 @@ class Site:
     def ids(self) -> dict[str, str]:
         """The containers' ids."""
         return {name: str(self.inspect(name)["Id"]) for name in (self.browser, self.gateway)}
+
+    def remember(self) -> None:
+        """Take the containers of now for those that later runs must leave alone."""
+        self.facts["ids"] = self.ids()
+        self._description.write_text(json.dumps(self.facts))
 
     def started(self) -> dict[str, str]:
         """When the containers were started."""
