@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import sys
 import time
 from pathlib import Path
 
+from tests.support import proc
 from tests.support.mcp_client import McpClient
 from tests.support.stack import request
 
@@ -17,6 +19,8 @@ from .picture import pixel
 from .site import Site, say
 
 SECONDS = 15.0
+GRACE_SECONDS = 45.0
+"""The gateway keeps a session for 30 s after its last connection."""
 INSIDE = """
 import urllib.error, urllib.request
 for port in (3000, 8082):
@@ -29,6 +33,8 @@ for port in (3000, 8082):
 
 async def agents_work(site: Site, pages: Server) -> None:
     """Two agents in two projects: navigate, snapshot, click, download; and the window of one, then of the other, in front."""
+    # The tab that a former agent left in front is closed with its session; until then the window shows it.
+    await asyncio.to_thread(proc.until, lambda: nobody_works(site), "the sessions of former agents end", GRACE_SECONDS)
     shop = await site.agent("shop")
     bank = await site.agent("bank")
     try:
@@ -41,6 +47,12 @@ async def agents_work(site: Site, pages: Server) -> None:
     finally:
         await shop.close()
         await bank.close()
+
+
+def nobody_works(site: Site) -> bool:
+    """Whether no session is left in the projects."""
+    told = [site.launcher("status", "--project", project, "--json").stdout for project in COLOURS]
+    return all(json.loads(text)["sessions"] == [] for text in told)
 
 
 async def press(agent: McpClient) -> None:
