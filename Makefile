@@ -60,6 +60,7 @@ format: venv-dev ## Let ruff format and fix the sources
 
 docs: venv-dev ## Write the parts of docs/ that come from the code
 	@$(VENV)/python scripts/docs.py
+	@$(VENV)/python scripts/role_docs.py
 
 lock: ## Write the hashed locks anew from files/telebrowser/pyproject.toml (needs uv)
 	@scripts/lock.sh

@@ -31,6 +31,7 @@ ALLOWED = [
     "changelogs/fragments/.keep",
     "docs/*.md",
     "docs/*.svg",
+    "docs/img/*.png",
     "examples/*.md",
     "examples/*.yml",
     "examples/*.conf",
