@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: token
 short_description: Derive the token of a project from the secret of a browser host
-version_added: 0.2.0
+version_added: 0.1.0
 author:
   - The telebrowser contributors (@telebrowser)
 description:

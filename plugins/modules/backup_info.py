@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: backup_info
 short_description: Tell which profiles a backup would copy
-version_added: 0.2.0
+version_added: 0.1.0
 author:
   - The telebrowser contributors (@telebrowser)
 description:

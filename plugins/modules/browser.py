@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: browser
 short_description: Start or stop the browser of a project
-version_added: 0.2.0
+version_added: 0.1.0
 author:
   - The telebrowser contributors (@telebrowser)
 description:

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: mcp_client
 short_description: Register the launcher with an MCP client
-version_added: 0.2.0
+version_added: 0.1.0
 author:
   - The telebrowser contributors (@telebrowser)
 description:

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: project_token
 short_description: Derive the token of a project, and keep it in the launcher's file
-version_added: 0.2.0
+version_added: 0.1.0
 author:
   - The telebrowser contributors (@telebrowser)
 description:
