@@ -134,6 +134,10 @@ def test_each_client_gets_what_the_launcher_prints_for_it(host: Host) -> None:
         text = (host.home / name).read_text().replace(f"{host.place}/opt/current/bin/telebrowser", printed["command"])
         read = tomllib.loads if client == "codex" else json.loads
         assert read(text) == read(printed["clients"][client]), client
+    skill = json.loads(host.run("config", "--skill", "--json").stdout)["text"]
+    for folder in (".claude/skills", ".agents/skills"):
+        given = host.home / folder / "telebrowser" / "SKILL.md"
+        assert given.read_text() == skill and given.owner() == USER, folder
 
 
 def test_a_host_with_tokens_has_no_secret_and_reaches_its_own_projects_only(host: Host) -> None:
