@@ -285,6 +285,7 @@ async def test_a_sign_in_window_that_closes_itself_hands_over_to_its_opener(
     popup = clicked.data["new_tab"]["tab"] if "new_tab" in clicked.data else (await agent.ok("browser_tabs")).data["tabs"][-1]["tab"]
     call = calling(agent, tab=popup)
     handoff = await asked(stack, "popup")
+    assert await truth.wait(handoff["target"], "document.querySelector('#ok') !== null")
     with contextlib.suppress(CdpError):
         await truth.eval(handoff["target"], "document.querySelector('#ok').click()")
     proc.until(lambda: listed(stack, "popup", state="open")[0]["target"] != handoff["target"], "it goes on in the opener")
