@@ -174,11 +174,12 @@ def test_connections_cut_at_any_byte(stack: Stack) -> None:
     body = rpc("initialize", **HELLO)
     head = f"POST /t/{token(PROJECT)}/mcp HTTP/1.1\r\nHost: 127.0.0.1:{stack.port}\r\nAccept: {ACCEPT}\r\nContent-Type: application/json\r\n"
     whole = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    before = len(stack.output("gateway"))
     for end in range(0, len(whole) + 1, 23):
         with socket.create_connection(("127.0.0.1", stack.port), 30) as client:
             client.sendall(whole[:end])
     assert post(stack, body).status == 200
-    assert "Traceback" not in stack.output("gateway").rpartition("listening on")[2]
+    assert "Traceback" not in stack.output("gateway")[before:]
 
 
 def test_no_token_and_no_session_id_is_logged(stack: Stack) -> None:

@@ -76,8 +76,10 @@ class Handoffs(Keeper):
             raise
         self._open_scene(handoff, browser, link, release)
         await self._apply(effects)
-        if link.targets.info(page) is None:
-            self._lost_page(handoff, None)
+        # It may have moved on to the page that opened it meanwhile.
+        known = self._now(handoff)
+        if link.targets.info(known.target) is None:
+            self._lost_page(known, None)
         return self._now(handoff)
 
     def find(self, project: str, ident: str) -> Handoff:
