@@ -26,8 +26,8 @@ DEPLOYMENT = [
     "`upgrade` with two live projects that changes the browsers' container: 35 s without a browser for each. After `docker restart` of the browsers the port",
     "answers at once and browsers start after 2.1 s; after a crash of process 1 after 5.7 s. The rotation alone has not been timed.",
     "",
-    "A compose file by hand would have to bring by itself: two services with an order that holds over reboots, the secret as a mounted folder, owners of the data",
-    "before the first start, the seccomp profile, the policies, the service's files with their modes, and a check that each of them works.",
+    "A compose file by hand would have to bring by itself: two services with an order that holds over reboots, the secret as a mounted folder, owners of the",
+    "data before the first start, the seccomp profile, the policies, the service's files with their modes, and a check that each of them works.",
 ]
 
 MISSED = [
