@@ -375,8 +375,10 @@ async def test_whoever_looks_hears_of_changes(world: World) -> None:
     seen: list[list[str]] = []
 
     async def look() -> None:
-        async for _ in world.handoffs.changes():
+        while True:
+            changed = world.handoffs.changed()
             seen.append([handoff.state for handoff in world.handoffs.everything()])
+            await changed.wait()
 
     looking = asyncio.create_task(look())
     await reached(lambda: seen == [[]], "looked at once")

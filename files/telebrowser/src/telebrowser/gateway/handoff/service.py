@@ -10,7 +10,6 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from ...errors import TelebrowserError
@@ -176,13 +175,6 @@ class Handoffs(Keeper):
     def changed(self) -> asyncio.Event:
         """Set at the next change of any handoff."""
         return self._changed
-
-    async def changes(self) -> AsyncIterator[None]:
-        """Once now, and whenever any handoff has changed; several changes at once are one."""
-        while True:
-            changed = self._changed
-            yield
-            await changed.wait()
 
     def warnings(self) -> list[str]:
         """What people should know of notifications."""

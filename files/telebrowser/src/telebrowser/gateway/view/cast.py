@@ -218,6 +218,7 @@ class Cast:
             await self._send({"t": "dialog", "kind": "", "message": "", "text": ""})
         elif event == "Page.fileChooserOpened":
             self._chooser = params.get("backendNodeId")
+            self.chosen = []
             await self._send({"t": "chooser", "many": params.get("mode") == "selectMultiple"})
 
     # -- what the person does

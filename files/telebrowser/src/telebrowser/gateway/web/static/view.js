@@ -194,7 +194,7 @@ if (acts) {
   typing.focus({ preventScroll: true });
 }
 
-// For whoever drives this page by script, as assistive programs and tests do.
+// The tests read the page's width here, and send what no button of a watcher would.
 window.shownWidth = () => page.width;
 window.tellAll = tell;
 
