@@ -123,8 +123,8 @@ class Calls:
             return Answer(self._json(await tabs.tabs(engine, args, deadline)))
         tab = await engine.tab(args.get("tab"), deadline.left())
         self._leave_to_person(tool, tab)
-        if tab.persons_dialog is not None and tool.name != "browser_get_console":
-            raise TelebrowserError("DIALOG_OPEN", f"Tab {tab.name} shows a dialog ({tab.persons_dialog}) that is the person's to answer", "Wait for them.")
+        if tab.dialogs.persons is not None and tool.name != "browser_get_console":
+            raise TelebrowserError("DIALOG_OPEN", f"Tab {tab.name} shows a dialog ({tab.dialogs.persons}) that is the person's to answer", "Wait for them.")
         if tool.name == "browser_screenshot":
             shot = await screenshot.screenshot(engine, tab, args, deadline)
             picture: Content = [ImageContent(type="image", data=base64.b64encode(shot.data).decode(), mime_type=shot.mime)] if shot.data else []
@@ -204,7 +204,7 @@ async def _wait_for(engine: Engine, tab: Tab, args: dict[str, Any], deadline: De
 
 async def _dialog(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadline) -> dict[str, Any]:
     accept = args["action"] == "accept"
-    tab.dialog_plan = (accept, args.get("text", ""))
+    tab.dialogs.plan = (accept, args.get("text", ""))
     return {"armed": args["action"], "tab": tab.name, "note": f"the next dialog of this tab will be {'accepted' if accept else 'dismissed'}"}
 
 

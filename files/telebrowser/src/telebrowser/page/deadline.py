@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 LEAST = 0.05
@@ -25,3 +26,15 @@ class Deadline:
     def sooner(self, seconds: float, margin: float = 0.0) -> Deadline:
         """One that ends ``seconds`` from now, but ``margin`` before this one at the latest."""
         return Deadline(max(0.0, min(seconds, self._end - margin - time.monotonic())))
+
+
+async def within(event: asyncio.Event, seconds: float) -> bool:
+    """Wait for an event; whether it came within ``seconds``."""
+    if event.is_set():
+        return True
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return event.is_set()
+    return True

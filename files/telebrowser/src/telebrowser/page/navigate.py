@@ -101,10 +101,10 @@ async def _arrive(engine: Engine, tab: Tab, url: str, watch: Watch, deadline: De
         return {"url": tab.url, "title": tab.title, "status": 0, "note": "the address is a download; the page stays", **describe(tab, watch)}
     if not await tab.wait_ready(deadline.left()):
         raise _timeout(tab, url)
-    if not engine.allow_private and tab.remote:
+    if not engine.allow_private and tab.requests.remote:
         await _check_remote(tab, url)
     loaded = await tab.wait_loaded(deadline.left(LOAD_PATIENCE))
-    if tab.redirects > engine.settings.max_redirects:
+    if tab.requests.redirects > engine.settings.max_redirects:
         raise TelebrowserError("INVALID_URL", f"{url[:200]} redirects more than {engine.settings.max_redirects} times", "Raise MAX_REDIRECTS if that is meant.")
     answer = await _info(tab, deadline.left())
     if not loaded:
@@ -116,7 +116,7 @@ async def _arrive(engine: Engine, tab: Tab, url: str, watch: Watch, deadline: De
 
 async def _check_remote(tab: Tab, url: str) -> None:
     """The address that was really connected to, which a name may have changed to since it was checked."""
-    address = urls.literal_address(tab.remote)
+    address = urls.literal_address(tab.requests.remote)
     if address is not None and urls.is_private(address):
         await tab.session.call("Page.navigate", url="about:blank", timeout=5.0)
         raise TelebrowserError("PRIVATE_NETWORK_BLOCKED", f"{url[:200]} led to {address}, which is in a private address range; the tab was emptied")
@@ -124,7 +124,7 @@ async def _check_remote(tab: Tab, url: str) -> None:
 
 async def _info(tab: Tab, seconds: float) -> dict[str, Any]:
     """The page's own word on where it is; what the events said when it does not answer."""
-    status = tab.status
+    status = tab.requests.status
     try:
         document = await tab.frames.main(min(seconds, 2.0))
         # The snapshot that follows needs the root and the size; here they cost no trip of their own.

@@ -12,15 +12,16 @@ from typing import Any, NamedTuple
 from ..cdp.connection import ConnectionLost, Session, SessionGone
 from ..errors import TelebrowserError
 from .console import ConsoleBuffer
+from .deadline import within
+from .dialogs import Dialogs
 from .document import Document, DocumentGone
 from .effects import Watch
 from .frames import Frames
 from .guard import NetworkGuard
 from .lock import OperationLock
+from .requests import BLOCKED, Requests
 
 CROSS_DOCUMENT = frozenset({"reload", "reloadBypassingCache", "restore", "restoreWithPost", "historyDifferentDocument", "differentDocument"})
-BLOCKED = "net::ERR_BLOCKED_BY_CLIENT"
-BACKGROUND_REQUESTS = frozenset({"XHR", "Fetch"})
 
 
 class Chooser(NamedTuple):
@@ -40,7 +41,6 @@ class Tab:
         self.url = ""
         self.title = ""
         self.mime = ""
-        self.status = 0
         self.closed = False
         self.crashed = False
         self.settled = False
@@ -49,15 +49,10 @@ class Tab:
         self.console = ConsoleBuffer()
         self.watches: list[Watch] = []
         self.notes: deque[dict[str, Any]] = deque(maxlen=20)
-        self.dialog_plan: tuple[bool, str] | None = None
+        self.dialogs = Dialogs(self._dialog_answered)
         self.chooser: Chooser | None = None
-        self.handed = False
-        """A person is asked to this tab: its dialogs and file choosers are theirs."""
-        self._open_dialog: tuple[Session, dict[str, Any]] | None = None
-        self.redirects = 0
-        self.remote = ""
+        self.requests = Requests(target_id, self.watches, self._frame_blocked)
         self.failed_url = ""
-        self.failure = ""
         self._session: Session | None = None
         self._guard: NetworkGuard | None = None
         self._frames: Frames | None = None
@@ -66,7 +61,6 @@ class Tab:
         self._loaded = asyncio.Event()
         self._navigating = False
         self._loader = ""
-        self._documents: dict[str, tuple[str, bool]] = {}
         self._progress = asyncio.Event()
 
     @property
@@ -119,7 +113,7 @@ class Tab:
             session.start("Page.setLifecycleEventsEnabled", enabled=True),
             session.start("Network.enable", maxTotalBufferSize=10_000_000, maxResourceBufferSize=5_000_000),
             session.start("Log.enable"),
-            session.start("Page.setInterceptFileChooserDialog", enabled=not self.handed),
+            session.start("Page.setInterceptFileChooserDialog", enabled=not self.dialogs.handed),
         ]
         results = await asyncio.gather(*opened, return_exceptions=True)
         for result in results:
@@ -143,8 +137,7 @@ class Tab:
     def _listen_anywhere(self, session: Session) -> None:
         if self._guard is not None:
             self._guard.watch(session)
-        session.on("Page.javascriptDialogOpening", lambda params: self._dialog(session, params))
-        session.on("Page.javascriptDialogClosed", self._dialog_closed)
+        self.dialogs.listen(session)
         session.on("Runtime.consoleAPICalled", self.console.api_called)
         session.on("Runtime.exceptionThrown", self.console.exception_thrown)
         session.on("Page.fileChooserOpened", lambda params: self._chooser(session, params))
@@ -157,10 +150,7 @@ class Tab:
         session.on("Page.navigatedWithinDocument", self._within)
         session.on("Page.lifecycleEvent", self._lifecycle)
         session.on("Page.frameStoppedLoading", self._stopped)
-        session.on("Network.requestWillBeSent", self._request)
-        session.on("Network.responseReceived", self._response)
-        session.on("Network.loadingFinished", self._request_ended)
-        session.on("Network.loadingFailed", self._request_failed)
+        self.requests.listen(session)
         session.on("Inspector.targetCrashed", lambda _params: self.crash())
         session.on("Log.entryAdded", self.console.log_entry)
 
@@ -222,7 +212,7 @@ class Tab:
         if not self._is_main(params) or params.get("navigationType") not in CROSS_DOCUMENT:
             return
         self._navigating = True
-        self.redirects = 0
+        self.requests.started()
         for watch in self.watches:
             watch.started = params["url"]
             watch.stopped = False
@@ -246,7 +236,7 @@ class Tab:
             self.note("navigation_failed", failure)
         self._interactive.clear()
         self._loaded.clear()
-        self._documents.clear()
+        self.requests.committed()
         self.console.clear()
         for watch in self.watches:
             watch.committed = True
@@ -288,34 +278,8 @@ class Tab:
             watch.touch()
         self._progress.set()
 
-    def _request(self, params: dict[str, Any]) -> None:
-        if params.get("type") == "Document":
-            self._documents[params["requestId"]] = (params["request"]["url"], self._is_main(params))
-            if self._is_main(params) and "redirectResponse" in params:
-                self.redirects += 1
-        if params.get("type") in BACKGROUND_REQUESTS:
-            for watch in self.watches:
-                watch.requests.add(params["requestId"])
-
-    def _response(self, params: dict[str, Any]) -> None:
-        if params.get("type") == "Document" and self._is_main(params):
-            self.status = params["response"].get("status", 0)
-            self.remote = params["response"].get("remoteIPAddress", "")
-
-    def _request_ended(self, params: dict[str, Any]) -> None:
-        for watch in self.watches:
-            if params["requestId"] in watch.requests:
-                watch.requests.discard(params["requestId"])
-                watch.touch()
-
-    def _request_failed(self, params: dict[str, Any]) -> None:
-        self._request_ended(params)
-        if params.get("type") != "Document":
-            return
-        url, main = self._documents.get(params["requestId"], ("", False))
-        if main:
-            self.failure = params.get("errorText", "")
-        elif self._guard is not None and params.get("errorText") == BLOCKED:
+    def _frame_blocked(self, url: str) -> None:
+        if self._guard is not None:
             self.note("blocked", {"url": url, "error": "PRIVATE_NETWORK_BLOCKED", "what": "a frame"})
 
     def crash(self) -> None:
@@ -333,49 +297,19 @@ class Tab:
 
     # -- what interrupts -------------------------------------------------------------------------
 
-    def _dialog(self, session: Session, params: dict[str, Any]) -> None:
-        """Answer a dialog at once, as armed or by its kind, so that nothing ever waits for it but a person whose it is."""
-        if self.handed:
-            self._open_dialog = (session, params)
-            return
-        kind = params["type"]
-        accept, text = (kind in ("alert", "beforeunload"), "")
-        if self.dialog_plan is not None and kind != "beforeunload":
-            accept, text = self.dialog_plan
-            self.dialog_plan = None
-        answer: dict[str, Any] = {"accept": accept}
-        if kind == "prompt" and accept:
-            answer["promptText"] = text or params.get("defaultPrompt", "")
-        session.forget("Page.handleJavaScriptDialog", **answer)
-        dialog: dict[str, Any] = {"type": kind, "message": params["message"], "answered": "accepted" if accept else "dismissed"}
-        if kind == "beforeunload":
-            dialog["note"] = "the page asked to stay (beforeunload); leaving was confirmed"
-        elif not accept:
-            dialog["note"] = 'to accept it, call browser_dialog with action "accept", then repeat the action'
+    def _dialog_answered(self, dialog: dict[str, Any]) -> None:
         self.note("dialog", dialog)
         for watch in self.watches:
             watch.dialogs.append(dialog)
             watch.touch()
 
-    def _dialog_closed(self, _params: dict[str, Any]) -> None:
-        self._open_dialog = None
-
-    @property
-    def persons_dialog(self) -> str | None:
-        """The kind of the dialog that is left to a person and keeps the page from answering."""
-        return None if self._open_dialog is None else str(self._open_dialog[1]["type"])
-
     def hand_over(self, handed: bool) -> None:
         """Leave dialogs and file choosers to a person, or take them back; a dialog that is open then is answered."""
-        if handed == self.handed:
+        if handed == self.dialogs.handed:
             return
-        self.handed = handed
         if self._session is not None and not self.closed:
             self._session.forget("Page.setInterceptFileChooserDialog", enabled=not handed)
-        if not handed and self._open_dialog is not None:
-            session, params = self._open_dialog
-            self._open_dialog = None
-            self._dialog(session, params)
+        self.dialogs.hand_over(handed)
 
     def _chooser(self, session: Session, params: dict[str, Any]) -> None:
         self.chooser = Chooser(session, params.get("frameId", self.target_id), params.get("backendNodeId"))
@@ -403,11 +337,11 @@ class Tab:
 
     async def wait_ready(self, seconds: float) -> bool:
         """Wait until the document is parsed; whether it is."""
-        return await _within_seconds(self._interactive, seconds)
+        return await within(self._interactive, seconds)
 
     async def wait_loaded(self, seconds: float) -> bool:
         """Wait for the load event; whether it came."""
-        return await _within_seconds(self._loaded, seconds)
+        return await within(self._loaded, seconds)
 
     async def navigation_guard(self, seconds: float) -> None:
         """Before a reading tool touches the page: let a navigation under way arrive, within ``seconds``."""
@@ -417,7 +351,7 @@ class Tab:
             if left <= 0:
                 return
             self._progress.clear()
-            await _within_seconds(self._progress, left)
+            await within(self._progress, left)
         await self.wait_ready(max(0.0, end - time.monotonic()))
 
     async def main_document(self, seconds: float) -> Document:
@@ -436,8 +370,8 @@ class Tab:
         """The address that could not be loaded and why, while the browser's error page is shown in its place."""
         if not self.failed_url:
             return None
-        blocked = self._guard is not None and self.failure in (BLOCKED, "")
-        return {"url": self.failed_url, "error": "PRIVATE_NETWORK_BLOCKED" if blocked else self.failure or "it could not be loaded"}
+        blocked = self._guard is not None and self.requests.failure in (BLOCKED, "")
+        return {"url": self.failed_url, "error": "PRIVATE_NETWORK_BLOCKED" if blocked else self.requests.failure or "it could not be loaded"}
 
     def crash_error(self) -> TelebrowserError:
         """What a call on a crashed page answers."""
@@ -453,14 +387,3 @@ class Tab:
         except (TimeoutError, DocumentGone, SessionGone):
             return False
         return True
-
-
-async def _within_seconds(event: asyncio.Event, seconds: float) -> bool:
-    if event.is_set():
-        return True
-    try:
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    except TimeoutError:
-        return event.is_set()
-    return True
