@@ -16,6 +16,14 @@ from ansible.module_utils.urls import open_url
 
 MAX_ANSWER = 1 << 22
 
+# As the documentation fragment `gateway` describes them.
+GATEWAY_OPTIONS: Dict[str, Dict[str, Any]] = {
+    "url": {"type": "str", "default": "http://127.0.0.1:5858"},
+    "timeout": {"type": "int", "default": 90},
+    "validate_certs": {"type": "bool", "default": True},
+    "ca_path": {"type": "path"},
+}
+
 
 class GatewayError(Exception):
     """One line for the operator; it never holds a token, so never the address that was asked for."""
@@ -41,6 +49,11 @@ class Gateway:
         self.timeout = timeout
         self.validate_certs = validate_certs
         self.ca_path = ca_path
+
+    @classmethod
+    def of(cls, params: Dict[str, Any]) -> Gateway:
+        """The one that a module's parameters of `GATEWAY_OPTIONS` name. Raises `GatewayError`."""
+        return cls(params["url"], params["timeout"], params["validate_certs"], params["ca_path"])
 
     def health(self) -> Dict[str, Any]:
         """The answer of ``/healthz``; no token is needed."""

@@ -83,8 +83,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils import _private as private
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils import _tokens as tokens
-from ansible_collections.telebrowser.telebrowser.plugins.module_utils._gateway import Gateway, GatewayError
-from ansible_collections.telebrowser.telebrowser.plugins.module_utils._secret_file import read_secret
+from ansible_collections.telebrowser.telebrowser.plugins.module_utils._gateway import GATEWAY_OPTIONS, Gateway, GatewayError
+from ansible_collections.telebrowser.telebrowser.plugins.module_utils._secret_file import project_token
 
 STOPPED = ("stopped", "failed")
 RUNNING = ("up",)
@@ -94,10 +94,8 @@ def run(module: AnsibleModule) -> Dict[str, Any]:
     """The result of the module. Raises `tokens.TokenError`, `private.FileError` and `GatewayError`."""
     params = module.params
     project = tokens.check_project(params["project"])
-    token = params["token"].strip() if params["token"] is not None else tokens.derive(read_secret(params["secrets_directory"]), project)
-    if tokens.project_of(token) != project:
-        raise tokens.TokenError("the token is not one of the project %s" % project)
-    gateway = Gateway(params["url"], params["timeout"], params["validate_certs"], params["ca_path"])
+    token = project_token(params, project)
+    gateway = Gateway.of(params)
     began = time.time()
     before = gateway.status(token).get("state")
     changed = before not in (RUNNING if params["state"] == "started" else STOPPED)
@@ -121,10 +119,7 @@ def main() -> None:
             "state": {"type": "str", "choices": ["started", "stopped"], "default": "started"},
             "secrets_directory": {"type": "path", "no_log": False},
             "token": {"type": "str", "no_log": True},
-            "url": {"type": "str", "default": "http://127.0.0.1:5858"},
-            "timeout": {"type": "int", "default": 90},
-            "validate_certs": {"type": "bool", "default": True},
-            "ca_path": {"type": "path"},
+            **GATEWAY_OPTIONS,
         },
         mutually_exclusive=[("secrets_directory", "token")],
         required_one_of=[("secrets_directory", "token")],

@@ -126,7 +126,14 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils import _private as private
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils import _tokens as tokens
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils import _tree as tree
-from ansible_collections.telebrowser.telebrowser.plugins.module_utils._gateway import Gateway, GatewayError, Refused, Unreachable, reasons_to_wait
+from ansible_collections.telebrowser.telebrowser.plugins.module_utils._gateway import (
+    GATEWAY_OPTIONS,
+    Gateway,
+    GatewayError,
+    Refused,
+    Unreachable,
+    reasons_to_wait,
+)
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils._secret_file import project_token
 
 # What only the profile is made of; the rest of a project's folder are its downloads and uploads.
@@ -336,10 +343,7 @@ def main() -> None:
             "secrets_directory": {"type": "path", "no_log": False},
             "token": {"type": "str", "no_log": True},
             "force": {"type": "bool", "default": False},
-            "url": {"type": "str", "default": "http://127.0.0.1:5858"},
-            "timeout": {"type": "int", "default": 90},
-            "validate_certs": {"type": "bool", "default": True},
-            "ca_path": {"type": "path"},
+            **GATEWAY_OPTIONS,
         },
         required_one_of=[("secrets_directory", "token")],
         supports_check_mode=True,
@@ -348,7 +352,7 @@ def main() -> None:
     place = None
     try:
         tokens.check_project(params["project"])
-        gateway = Gateway(params["url"], params["timeout"], params["validate_certs"], params["ca_path"])
+        gateway = Gateway.of(params)
         place = Place(params["data_directory"], params["project"])
         if place.data is None:
             module.warn("there is no data directory %s; nothing to do" % params["data_directory"])

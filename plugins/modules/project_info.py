@@ -159,7 +159,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils import _private as private
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils import _tokens as tokens
-from ansible_collections.telebrowser.telebrowser.plugins.module_utils._gateway import Gateway, GatewayError, Unreachable
+from ansible_collections.telebrowser.telebrowser.plugins.module_utils._gateway import GATEWAY_OPTIONS, Gateway, GatewayError, Unreachable
 from ansible_collections.telebrowser.telebrowser.plugins.module_utils._secret_file import read_secret
 
 # What is returned of the status document; the rest concerns one machine only or repeats the gateway.
@@ -214,7 +214,7 @@ def wanted(params: Dict[str, Any], found: Optional[Dict[str, bool]]) -> Dict[str
 
 def run(params: Dict[str, Any]) -> Dict[str, Any]:
     """The result of the module."""
-    gateway = Gateway(params["url"], params["timeout"], params["validate_certs"], params["ca_path"])
+    gateway = Gateway.of(params)
     found = None if params["data_directory"] is None else on_disk(params["data_directory"])
     told = {"url": gateway.url, "reachable": True, "problem": None}  # type: Dict[str, Any]
     try:
@@ -241,10 +241,7 @@ def main() -> None:
             "data_directory": {"type": "path"},
             "secrets_directory": {"type": "path", "no_log": False},
             "tokens": {"type": "list", "elements": "str", "no_log": True},
-            "url": {"type": "str", "default": "http://127.0.0.1:5858"},
-            "timeout": {"type": "int", "default": 90},
-            "validate_certs": {"type": "bool", "default": True},
-            "ca_path": {"type": "path"},
+            **GATEWAY_OPTIONS,
         },
         mutually_exclusive=[("secrets_directory", "tokens")],
         required_one_of=[("secrets_directory", "tokens"), ("projects", "data_directory", "tokens")],

@@ -56,5 +56,5 @@ def test_the_token_comes_from_the_secret(run_module, gateway, tmp_path):
 
 def test_a_token_of_another_project_is_refused(run_module, gateway):
     result = run_module(browser.main, url=gateway.url, project="blog", token=SHOP)
-    assert result["msg"] == "the token is not one of the project blog"
+    assert result["msg"] == "the token is one of the project shop, not of blog"
     assert gateway.asked == []
