@@ -62,6 +62,20 @@ def test_only_trusted_proxies_name_the_address() -> None:
         ORIGINS.check(request("POST", peer="172.18.0.5", Host="x", Origin="https://evil.example", **FORWARDED), websocket=True)
 
 
+def test_links_for_people_lead_here() -> None:
+    """Their address is this gateway's, with its scheme, also behind a proxy that is trusted with nothing; another port of that name is not."""
+    origins = Origins((), people_url="https://Asks.Example")
+    assert origins.base(request(Host="asks.example")) == ("https", "asks.example", "")
+    origins.check(request("POST", Host="asks.example", Origin="https://asks.example"), websocket=True)
+    for host, origin in (("asks.example", "http://asks.example"), ("asks.example", "https://evil.example"), ("asks.example:1", "https://asks.example")):
+        with pytest.raises(TelebrowserError):
+            origins.check(request("POST", Host=host, Origin=origin), websocket=True)
+    for host in ("", "evil.example", "asks.example.evil.example"):
+        for gateway in (origins, Origins(()), Origins((), people_url="")):
+            with pytest.raises(TelebrowserError):
+                gateway.check(request(Host=host), websocket=False)
+
+
 def test_bad_networks_are_named() -> None:
     with pytest.raises(ConfigError, match=r"TELEBROWSER_TRUSTED_PROXIES.*'x'"):
         Origins(("10.0.0.0/8", "x"))

@@ -62,7 +62,7 @@ def make_app(settings: Settings, data: DataDir, secrets: SecretStore) -> web.App
         settings=settings,
         secrets=secrets,
         browsers=browsers,
-        origins=Origins(settings.trusted_proxies, settings.hosts),
+        origins=Origins(settings.trusted_proxies, settings.hosts, settings.people_url),
         audit=audit,
         metrics=Metrics(browsers),
         protocol=Protocol(),

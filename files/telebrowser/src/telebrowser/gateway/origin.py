@@ -53,11 +53,13 @@ def is_address(name: str) -> bool:
 
 
 class Origins:
-    """The checks, for the names in ``hosts`` besides addresses, localhost and the machine's own name."""
+    """The checks, for the names in ``hosts`` and in ``people_url`` besides addresses, localhost and the machine's own name."""
 
-    def __init__(self, trusted_proxies: Iterable[str], hosts: Iterable[str] = ()) -> None:
+    def __init__(self, trusted_proxies: Iterable[str], hosts: Iterable[str] = (), people_url: str | None = None) -> None:
         self._proxies = parse_networks(trusted_proxies, "TELEBROWSER_TRUSTED_PROXIES")
-        self._hosts = frozenset(host.lower() for host in hosts)
+        # Links for people begin with this address, so whoever follows one comes by it, through a proxy that may not be trusted with more.
+        self._people = urlsplit((people_url or "").lower())
+        self._hosts = frozenset(host.lower() for host in hosts) | ({host_name(self._people.netloc)} - {""})
 
     def trusts(self, request: web.Request) -> bool:
         """Whether the peer is a trusted proxy."""
@@ -72,6 +74,8 @@ class Origins:
     def base(self, request: web.Request) -> tuple[str, str, str]:
         """Scheme (``http`` or ``https``), authority and path prefix under which the client reached the gateway."""
         scheme, host, prefix = request.scheme, request.headers.get("Host", ""), ""
+        if self._people.netloc and host.lower() == self._people.netloc:
+            scheme = self._people.scheme
         if self.trusts(request):
             scheme = _first(request, "X-Forwarded-Proto") or scheme
             host = _first(request, "X-Forwarded-Host") or host
