@@ -26,7 +26,7 @@ def test_each_row_is_sound(setting: config.Setting) -> None:
     assert setting.kind in ("int", "bool", "str", "path", "list", "command", "choice")
     assert setting.help.endswith(".") and "\n" not in setting.help
     assert (setting.kind == "int") == (setting.low is not None) == (setting.high is not None)
-    assert (setting.kind == "choice") == bool(setting.choices)
+    assert bool(setting.choices) if setting.kind == "choice" else not setting.choices or setting.kind == "list"
     if setting.kind == "int":
         assert setting.low is not None and setting.high is not None and setting.low <= setting.default <= setting.high
     if setting.kind == "choice":
@@ -112,3 +112,10 @@ def test_an_unknown_attribute_is_an_error_and_replace_copies() -> None:
     with pytest.raises(AttributeError):
         _ = settings.nothing
     assert settings.replace(port=1).port == 1 and settings.port == 5858
+
+
+def test_encoders_are_known_names() -> None:
+    assert load(SUPERVISOR, environ={}).encoders == ("jpeg", "h264enc")
+    assert load(SUPERVISOR, environ={"TELEBROWSER_ENCODERS": "h264enc, jpeg"}).encoders == ("h264enc", "jpeg")
+    with pytest.raises(ConfigError, match=r"TELEBROWSER_ENCODERS may hold jpeg, h264enc, .*; it has 'x264enc'"):
+        load(SUPERVISOR, environ={"TELEBROWSER_ENCODERS": "jpeg,x264enc"})

@@ -20,7 +20,8 @@ ENGINE = "engine"
 
 TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
 FALSE_WORDS = frozenset({"0", "false", "no", "off", ""})
-VIEWS = ("auto", "screencast", "url", "none")
+VIEWS = ("auto", "screencast", "selkies", "url", "none")
+ENCODERS = ("jpeg", "h264enc", "h264enc-striped", "h265enc", "vp8enc", "vp9enc", "av1enc")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -28,7 +29,7 @@ class Setting(NamedTuple):
     """One setting.
 
     ``kind`` is ``int``, ``bool``, ``str``, ``path``, ``list``, ``command`` or ``choice``. ``low`` and ``high`` bound
-    an ``int``; ``choices`` bounds a ``choice``. ``parts`` names the programs that read it. ``alias`` is an
+    an ``int``; ``choices`` bounds a ``choice`` and each part of a ``list``. ``parts`` names the programs that read it. ``alias`` is an
     older variable that is accepted too.
     """
 
@@ -113,9 +114,9 @@ SETTINGS: tuple[Setting, ...] = (
         "TELEBROWSER_VIEW",
         "choice",
         "auto",
-        "How a person sees the browser: screencast (the tab in the handoff's page), url (the view at TELEBROWSER_VIEW_URL), none; "
-        "auto takes the address when there is one.",
-        (GATEWAY,),
+        "How a person sees the browser: selkies (the whole desktop, moving), screencast (the tab in the handoff's page), url (the view at "
+        "TELEBROWSER_VIEW_URL), none; auto takes the address when there is one, else the desktop when it can be shown, else the tab.",
+        (GATEWAY, SUPERVISOR),
         choices=VIEWS,
     ),
     Setting("TELEBROWSER_VIEW_URL", "str", None, "Address of the view for people, named in answers.", (GATEWAY,)),
@@ -176,6 +177,21 @@ SETTINGS: tuple[Setting, ...] = (
         "Where the supervisor writes its log: to standard error, or to run/supervisor.log in the data directory, which it keeps small.",
         (SUPERVISOR,),
         choices=("stderr", "file"),
+    ),
+    Setting(
+        "TELEBROWSER_ENCODERS",
+        "list",
+        ("jpeg", "h264enc"),
+        "Encoders of the view selkies, by commas, the best first; h264enc first where there is a video card.",
+        (SUPERVISOR,),
+        choices=ENCODERS,
+    ),
+    Setting(
+        "TELEBROWSER_SELKIES_PYTHON",
+        "path",
+        None,
+        "Python that has the package selkies; else the supervisor's own.",
+        (SUPERVISOR,),
     ),
     Setting("TELEBROWSER_SCREEN", "str", "1600x900", "Size of the display, WIDTHxHEIGHT.", (SUPERVISOR,)),
     Setting(
@@ -247,12 +263,19 @@ def parse(setting: Setting, text: str, source: str) -> Any:
             raise ConfigError(f"{source} must be one of {', '.join(setting.choices)}; it is {text!r}")
         return text.strip().lower()
     if setting.kind == "list":
-        return tuple(part.strip() for part in text.split(",") if part.strip())
+        return _parse_list(setting, text, source)
     if setting.kind == "command":
         return _parse_command(text, source)
     if setting.kind == "path":
         return os.path.expanduser(text)
     return text
+
+
+def _parse_list(setting: Setting, text: str, source: str) -> tuple[str, ...]:
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    if unknown := [part for part in found if setting.choices and part not in setting.choices]:
+        raise ConfigError(f"{source} may hold {', '.join(setting.choices)}; it has {unknown[0]!r}")
+    return found
 
 
 def _parse_command(text: str, source: str) -> tuple[str, ...]:
