@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import re
@@ -15,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .errors import ConfigError
+from .errors import EXIT_CONFIG, ConfigError, ExitError
 
 PROJECT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 SCRATCH = "scratch"
@@ -100,6 +101,19 @@ class DataDir:
         probe = self.run / f".probe-{os.getpid()}"
         probe.write_bytes(b"x")
         probe.unlink()
+
+    def lock(self, program: str) -> int:
+        """Hold the directory for ``program`` until the descriptor is closed, however the process ends.
+
+        Raises `ExitError` when another one of that program has it.
+        """
+        descriptor = os.open(self.run / f"{program}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise ExitError(EXIT_CONFIG, f"another {program} runs on the data directory {self.root}") from None
+        return descriptor
 
     def check_owner(self) -> None:
         """Raise `ConfigError` unless the directory belongs to the user who runs this program."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import fcntl
 import logging
 import os
 import signal
@@ -48,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         secrets.current()
         data = DataDir(settings.data)
         data.prepare(traversable=_traversable(data))
-        lock = _lock(data)
+        lock = data.lock("gateway")
         try:
             listener = _listen(settings.bind, settings.port)
             app = make_app(settings, data, secrets)
@@ -85,17 +84,6 @@ def _traversable(data: DataDir) -> bool:
         return bool(os.stat(data.root).st_mode & 0o011)
     except OSError:
         return False
-
-
-def _lock(data: DataDir) -> int:
-    """Hold the data directory. The lock ends with the process. Raises `ExitError` when another gateway has it."""
-    descriptor = os.open(data.run / "gateway.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise ExitError(EXIT_CONFIG, f"another gateway runs on the data directory {data.root}") from None
-    return descriptor
 
 
 def _people(app: web.Application, settings: config.Settings) -> tuple[web.Application, socket.socket] | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..cdp.transport import PipeTransport, Transport
 from ..config import Settings
-from ..datadir import DataDir, is_disk_full, read_json, write_atomic, write_json
+from ..datadir import DataDir, read_json, write_json
 from ..errors import TelebrowserError
 from .audit import Audit
 from .browser import BrowserLink
@@ -26,6 +26,7 @@ from .session import SessionBrowser
 from .status import document, session_document
 from .supervisor_client import Event, SupervisorClient, close_all
 from .tabs import Hooks
+from .wishes import Wishes
 
 if TYPE_CHECKING:
     from .browsers import Browsers
@@ -59,6 +60,7 @@ class ProjectBrowser:
         self.settings = settings
         self._audit = audit
         self._supervisor = supervisor
+        self._wishes = Wishes(project, data, supervisor)
         self.up_event: Event = {}
         self._last_used = time.monotonic()
         self._generation = 0
@@ -136,7 +138,7 @@ class ProjectBrowser:
             with contextlib.suppress(TelebrowserError):
                 await self.ensure_up()
         if self.state in (STOPPED, FAILED):
-            self._unwant()
+            self._wishes.unwant()
             return
         down: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._downs.add(down)
@@ -144,7 +146,7 @@ class ProjectBrowser:
             if self.state != STOPPING:
                 self._audit.write(self.project, "stop", why=why)
             self.state = STOPPING
-            self._unwant()
+            self._wishes.unwant()
             async with asyncio.timeout(STOP_SECONDS):
                 await down
         except TimeoutError:
@@ -175,7 +177,7 @@ class ProjectBrowser:
         raised: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self._raised.add(raised)
         try:
-            self._raise()
+            self._wishes.raise_window()
             async with asyncio.timeout(RAISE_SECONDS):
                 error = await raised
         except TimeoutError:
@@ -213,32 +215,18 @@ class ProjectBrowser:
         if self.state != UP:
             self.state = STARTING
         try:
-            write_atomic(self._data.want_file(self.project), b"")
-        except OSError as error:
-            self.state, self.reason = FAILED, f"{error.strerror}: {self._data.want}"
-            raise TelebrowserError("DISK_FULL" if is_disk_full(error) else "INTERNAL", self.reason) from None
-        self._supervisor.send({"cmd": "look"})
-
-    def _unwant(self) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            self._data.want_file(self.project).unlink()
-        self._supervisor.send({"cmd": "look"})
+            self._wishes.want()
+        except TelebrowserError as error:
+            self.state, self.reason = FAILED, error.message
+            raise
 
     def _agent_selected(self) -> None:
         """An agent brought a tab to the front: the window follows, but never over one in which a person works."""
         if self.owner.handoffs.lets_raise(self.project):
-            self._raise()
+            self._wishes.raise_window()
 
     def _page_closed(self, target: str, opener: str | None) -> None:
         self.owner.handoffs.page_gone(self.project, target, opener)
-
-    def _raise(self) -> None:
-        try:
-            write_atomic(self._data.raise_file, self.project.encode())
-        except OSError as error:
-            log.warning("[%s] cannot ask for the window to be raised: %s", self.project, error.strerror)
-            return
-        self._supervisor.send({"cmd": "look"})
 
     # -- what the supervisor reports
 

@@ -6,7 +6,6 @@ Every setting of the supervisor is an option, ``--data DIR`` before all; see `te
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import os
 import signal
@@ -15,7 +14,7 @@ from collections.abc import Sequence
 
 from .. import config
 from ..datadir import DataDir
-from ..errors import EXIT_CONFIG, EXIT_FAILED, EXIT_OK, ExitError, TelebrowserError
+from ..errors import EXIT_FAILED, EXIT_OK, ExitError, TelebrowserError
 from ..logs import open_log
 from ..processes import remove_pid_file, write_pid_file
 from .core import Supervisor
@@ -30,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
         data = DataDir(settings.data)
         data.prepare(traversable=bool(settings.browser_user) and os.geteuid() == 0)
-        lock = _lock(data)
+        lock = data.lock("supervisor")
         if settings.supervisor_log == "file":
             # Everything from here on, what Python itself says included.
             descriptor = open_log(data.log_file(NAME))
@@ -53,17 +52,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"telebrowser supervisor: {error.strerror or error}{where}", file=sys.stderr)
         return EXIT_FAILED
     return EXIT_OK
-
-
-def _lock(data: DataDir) -> int:
-    """Hold the data directory. The lock ends with the process, however that ends. Raises `ExitError` when another has it."""
-    descriptor = os.open(data.run / "supervisor.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise ExitError(EXIT_CONFIG, f"another supervisor runs on the data directory {data.root}") from None
-    return descriptor
 
 
 async def _run(settings: config.Settings, data: DataDir) -> None:
