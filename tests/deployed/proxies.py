@@ -1,4 +1,4 @@
-"""The view through real proxies, set up by the role reverse_proxy in folders of their own: no file of the system is touched."""
+"""The view and the pages for people through real proxies, set up by the role reverse_proxy in folders of their own: no file of the system is touched."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import websockets
 
 from tests.support import proc
 from tests.support.stack import free_port, request
 
+from . import handoff
+from .pages import Server
 from .site import Site, say
 
 NAME = "view.example.net"
@@ -24,15 +27,17 @@ NGINX = "pid {folder}/pid;\nerror_log {folder}/error.log;\ndaemon off;\nevents {
 CADDY = "{{\n\tadmin off\n\tauto_https off\n}}\nimport {folder}/telebrowser*.caddy\n"
 
 
-async def serve(site: Site) -> None:
-    """Picture and socket of the view through nginx and through Caddy."""
-    for kind in ("nginx", "caddy"):
+async def serve(site: Site, pages: Server) -> None:
+    """Picture and socket of the view through nginx and through Caddy; through nginx, where the links for people lead, a handoff too."""
+    people = urlsplit(site.facts["people_url"])
+    for kind, port in (("nginx", int(people.port or 80)), ("caddy", free_port())):
         folder = Path(tempfile.mkdtemp(prefix=f"tb-{kind}-", dir="/tmp"))
-        port = free_port()
         try:
             render(site, kind, folder, port)
             with running(kind, folder, port):
                 await through(site, kind, port)
+                if port == people.port:
+                    await handoff.journey(site, pages)
         finally:
             shutil.rmtree(folder)
 
@@ -50,6 +55,7 @@ def render(site: Site, kind: str, folder: Path, port: int) -> None:
         "kind": kind,
         "dir": str(folder),
         "view_host": NAME,
+        "people_host": urlsplit(site.facts["people_url"]).hostname,
         "tls": False,
         "listen_address": "127.0.0.1",
         "listen_port": port,

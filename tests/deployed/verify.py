@@ -143,7 +143,7 @@ def main() -> None:
         asyncio.run(agents_work(site, pages))
         view_asks(site)
         owners(site)
-        asyncio.run(proxies.serve(site))
+        asyncio.run(proxies.serve(site, pages))
         leaks.check(site)
         same_containers(site)
     finally:
