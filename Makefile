@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 FUZZ_EXAMPLES ?= 20000
 
 .DEFAULT_GOAL := help
-.PHONY: help run down packages venv venv-dev test test-ansible molecule ansible-matrix fuzz unit lint format docs lock bench clean
+.PHONY: help run down packages venv view venv-dev test test-ansible molecule ansible-matrix fuzz unit lint format docs lock bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -26,11 +26,15 @@ packages: ## Install the Debian packages that are missing (as root), or print th
 venv: ## Create .venv from the hashed lock
 	@scripts/venv.sh
 
+view: packages ## Create .venv-view with Selkies, for the view of the whole desktop (TELEBROWSER_SELKIES_PYTHON)
+	@scripts/view.sh
+
 venv-dev:
 	@scripts/venv.sh dev
 
 test: packages lint ## Everything that CI runs: lint, then all tests on real browsers
 	@scripts/clients.sh
+	@scripts/view.sh
 	@scripts/ansible_gate.sh
 	@$(VENV)/python -m pytest $(PYTEST_ARGS)
 
@@ -69,5 +73,5 @@ bench: packages venv-dev ## Measure the product beside its peers and write docs/
 	@$(VENV)/python -m tests.bench.run $(BENCH_ARGS)
 
 clean: down ## Stop the stack and remove what make created; the data directory stays
-	rm -rf .venv .venv-ansible .ansible .bench build tests/clients/node_modules .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-view .venv-ansible .ansible .bench build tests/clients/node_modules .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -12,7 +12,7 @@ import pytest
 
 TOP = Path(__file__).resolve().parents[2]
 DISTRIBUTION = TOP / "files" / "telebrowser"
-LOCKS = ("requirements.lock", "requirements-dev.lock")
+LOCKS = ("requirements.lock", "requirements-dev.lock", "requirements-view.lock")
 PINNED = re.compile(r"^([a-z0-9][a-z0-9.-]*)==([^ ;\\]+)[^\n]*\\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", re.M)
 
 
@@ -27,7 +27,7 @@ def normal(package: str) -> str:
 @pytest.mark.parametrize("name", LOCKS)
 def test_every_version_has_hashes_and_no_address(name: str) -> None:
     text = (DISTRIBUTION / name).read_text()
-    assert len(pins(name)) == len(re.findall(r"^[a-z0-9]", text, re.M)) > 20
+    assert len(PINNED.findall(text)) == len(re.findall(r"^[a-z0-9]", text, re.M)) > 20
     assert "://" not in text
 
 
@@ -39,6 +39,8 @@ def test_the_lock_of_the_peers_names_no_address(name: str) -> None:
 def test_both_locks_name_the_same_versions() -> None:
     dev = pins("requirements-dev.lock")
     assert {package: dev.get(package) for package in pins("requirements.lock")} == pins("requirements.lock")
+    view, run = pins("requirements-view.lock"), pins("requirements.lock")
+    assert {package: view[package] for package in run if package in view} == {package: run[package] for package in run if package in view}
 
 
 def test_every_dependency_is_locked() -> None:
@@ -46,6 +48,9 @@ def test_every_dependency_is_locked() -> None:
     wanted = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"], *project["dependency-groups"]["build"]]
     names = {normal(re.split(r"[<>=!~ ;\[]", requirement)[0]) for requirement in wanted}
     assert names <= set(pins("requirements-dev.lock"))
+    for requirement in project["project"]["optional-dependencies"]["view"]:
+        package, _, version = requirement.partition("==")
+        assert pins("requirements-view.lock")[package] == version
 
 
 def test_every_import_is_a_dependency() -> None:

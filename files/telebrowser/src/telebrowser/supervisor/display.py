@@ -12,12 +12,12 @@ import signal
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from ..datadir import DataDir, read_json, write_atomic, write_json
+from ..datadir import DataDir, write_atomic, write_json
 from ..errors import EXIT_FAILED, ConfigError, ExitError
-from ..processes import is_running, kill_group, signal_process
+from ..processes import kill_group
 from .children import Child, Children, resolve
 from .labwc import LabwcDisplay
-from .ladder import wait_for_end
+from .ladder import end_recorded
 from .profile import Profile
 from .x11 import XError, authority, connect
 
@@ -84,6 +84,10 @@ class Display(Protocol):
 
     def environment(self, profile: Profile) -> Mapping[str, str]:
         """What a browser of ``profile`` needs to reach it. Raises OSError."""
+
+    @property
+    def own_environment(self) -> Mapping[str, str]:
+        """What a program of the supervisor's own needs to reach it."""
 
     async def raise_window(self, title: str) -> str | None:
         """Bring the window with exactly this title to the front; None when done, else the reason."""
@@ -169,7 +173,7 @@ class XvfbDisplay:
 
     async def _keep_manager(self, program: str) -> None:
         """Run openbox, again whenever it ends while the server lives."""
-        environ = {**_base_environment(), "DISPLAY": self.name, "XAUTHORITY": str(self._authority), "HOME": str(self._data.run)}
+        environ = {**_base_environment(), **self.own_environment, "HOME": str(self._data.run)}
         while self._server is not None and not self._server.ended.done():
             self._manager = self._children.spawn([program, "--config-file", str(self._config)], environ=environ, stderr=asyncio.subprocess.DEVNULL)
             await asyncio.wait({self._manager.ended})
@@ -215,6 +219,10 @@ class XvfbDisplay:
         profile.write_file(path, authority(self._cookie))
         return {"DISPLAY": self.name, "XAUTHORITY": str(path)}
 
+    @property
+    def own_environment(self) -> Mapping[str, str]:
+        return {"DISPLAY": self.name, "XAUTHORITY": str(self._authority)}
+
     async def raise_window(self, title: str) -> str | None:
         try:
             async with asyncio.timeout(RAISE_DEADLINE), connect(self.name, self._cookie) as client:
@@ -250,16 +258,10 @@ class XvfbDisplay:
 
 
 async def clear_remains(data: DataDir) -> None:
-    """End the X server that a supervisor left behind when it was killed. Only after its browsers have ended."""
-    record = data.run / "display.json"
-    value = read_json(record) or {}
-    pid, start = value.get("pid"), value.get("start")
-    if isinstance(pid, int) and isinstance(start, int) and is_running(pid, start):
-        log.warning("ending the X server of a former supervisor, pid %d", pid)
-        if signal_process(pid, start, signal.SIGTERM) and not await wait_for_end(pid, start, STOP_DEADLINE) and kill_group(pid):
-            await wait_for_end(pid, start, STOP_DEADLINE)
-    with contextlib.suppress(OSError):
-        record.unlink()
+    """End the views and the X server that a supervisor left behind when it was killed. Only after its browsers have ended."""
+    for record in data.run.glob("view*.pid"):
+        await end_recorded(record, "view")
+    await end_recorded(data.run / "display.json", "X server")
 
 
 def _base_environment() -> dict[str, str]:

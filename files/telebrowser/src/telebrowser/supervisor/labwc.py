@@ -132,6 +132,10 @@ class LabwcDisplay:
 
     def environment(self, profile: Profile) -> Mapping[str, str]:
         # A whole path: a browser has a runtime folder of its own.
+        return self.own_environment
+
+    @property
+    def own_environment(self) -> Mapping[str, str]:
         return {"WAYLAND_DISPLAY": str(self._socket), "XDG_SESSION_TYPE": "wayland"}
 
     async def raise_window(self, title: str) -> str | None:

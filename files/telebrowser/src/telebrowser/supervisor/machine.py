@@ -15,6 +15,8 @@ from . import chromium, walls
 from .children import Children, Identity
 from .display import Display, make_display
 from .profile import Profile, check_reachable, find_identity
+from .selkies import SHARED
+from .views import Views
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +31,7 @@ class Machine:
         self.data = data
         self.children = Children()
         self.display: Display = make_display(data, self.children, settings.display, settings.screen)
+        self._views = Views(settings, data, self.children)
         self.identity: Identity | None = find_identity(settings.browser_user) if settings.browser_user else None
         self.sandbox = chromium.Sandbox(True, None)
         self.chromium: dict[str, str | None] = {"path": None, "version": None}
@@ -44,7 +47,8 @@ class Machine:
         self.losses = 0
 
     def examine(self) -> None:
-        """Look at users, Chromium, sandbox and walls. Raises `ConfigError` when the configured user or required walls cannot be had."""
+        """Look at users, Chromium, sandbox, walls and view. Raises `ConfigError` when one that is configured or required cannot be had."""
+        self._views.examine()
         if self.identity is not None and os.geteuid() != 0:
             if os.geteuid() != self.identity.uid:
                 self.warnings.append(f"TELEBROWSER_BROWSER_USER is ignored: only root can start browsers as {self.identity.name}")
@@ -81,7 +85,7 @@ class Machine:
     async def with_display(self) -> AsyncIterator[None]:
         """Have the display, brought back whenever it is lost, until the block ends. Raises `ExitError` when it does not start at all."""
         await self.display.start()
-        self._display_up.set()
+        self._display_is_up()
         keeper = asyncio.create_task(self._keep_display())
         try:
             yield
@@ -89,7 +93,12 @@ class Machine:
             keeper.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await keeper
+            await self._views.end(SHARED)
             await self.display.stop()
+
+    def _display_is_up(self) -> None:
+        self._views.begin(SHARED, self.display.own_environment)
+        self._display_up.set()
 
     async def wait_display(self) -> None:
         """Wait for the display. Raises `TelebrowserError` BROWSER_UNAVAILABLE when it does not come back."""
@@ -105,6 +114,7 @@ class Machine:
             self.losses += 1
             self._display_up.clear()
             log.error("the display was lost: %s", reason)
+            await self._views.end(SHARED)
             await self.display.stop()
             await self._bring_back()
 
@@ -117,6 +127,6 @@ class Machine:
                 log.error("the display does not start: %s", error)
                 await asyncio.sleep(DISPLAY_RETRY_SECONDS)
             else:
-                self._display_up.set()
+                self._display_is_up()
                 log.info("the display is back: %s", self.display.name)
                 return
