@@ -18,8 +18,9 @@ from ..files import checked_name
 from ..handoff.links import forbidden
 from ..state import GATEWAY, Gateway
 from ..view.cast import Cast
+from ..view.credentials import Credential
 from ..view.input import BadInput
-from ..view.screencast import Credential, ScreencastView
+from ..view.screencast import ScreencastView
 from .render import page
 from .shared import here
 
@@ -136,7 +137,7 @@ def _write(descriptor: int, chunk: bytes) -> None:
 def _credential(request: web.Request) -> Credential:
     """What the path's credential is for. Raises `TelebrowserError` FORBIDDEN, alike for every reason."""
     view = request.app[GATEWAY].handoffs.view
-    credential = view.find(request.match_info["token"]) if isinstance(view, ScreencastView) else None
+    credential = view.credentials.find(request.match_info["token"]) if isinstance(view, ScreencastView) else None
     if credential is None:
         raise forbidden()
     return credential
