@@ -20,7 +20,7 @@ ENGINE = "engine"
 
 TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
 FALSE_WORDS = frozenset({"0", "false", "no", "off", ""})
-VIEWS = ("auto", "screencast", "selkies", "url", "none")
+VIEWS = ("auto", "selkies", "vnc", "screencast", "url", "none")
 ENCODERS = ("jpeg", "h264enc", "h264enc-striped", "h265enc", "vp8enc", "vp9enc", "av1enc")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
@@ -114,8 +114,8 @@ SETTINGS: tuple[Setting, ...] = (
         "TELEBROWSER_VIEW",
         "choice",
         "auto",
-        "How a person sees the browser: selkies (the whole desktop, moving), screencast (the tab in the handoff's page), url (the view at "
-        "TELEBROWSER_VIEW_URL), none; auto takes the address when there is one, else the desktop when it can be shown, else the tab.",
+        "How a person sees the browser: selkies or vnc (the whole desktop), screencast (the tab in the handoff's page), url (the view at "
+        "TELEBROWSER_VIEW_URL), none; auto takes the address when there is one, else the first of selkies, vnc and screencast that is installed.",
         (GATEWAY, SUPERVISOR),
         choices=VIEWS,
     ),
@@ -169,6 +169,14 @@ SETTINGS: tuple[Setting, ...] = (
         "Display backend: a virtual X server of its own, or the labwc desktop that the container has started.",
         (SUPERVISOR,),
         choices=("xvfb", "labwc"),
+    ),
+    Setting(
+        "TELEBROWSER_DISPLAYS",
+        "choice",
+        "shared",
+        "One display for the windows of all projects, or one a project, which begins and ends with its browser (not with labwc).",
+        (GATEWAY, SUPERVISOR),
+        choices=("shared", "per-project"),
     ),
     Setting(
         "TELEBROWSER_SUPERVISOR_LOG",

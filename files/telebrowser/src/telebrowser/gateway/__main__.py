@@ -27,6 +27,7 @@ from ..tokens import SecretStore
 from .app import RedactingFormatter, make_app
 from .handoff.view import NoView
 from .state import GATEWAY
+from .view.desktop import DesktopView
 from .view.screencast import ScreencastView
 from .web.app import make_app as make_people_app
 
@@ -34,6 +35,7 @@ NAME = "gateway"
 BACKLOG = 256
 SHUTDOWN_SECONDS = 5.0
 LOOK_SECONDS = 2.0
+DESKTOPS = ("selkies", "vnc")
 
 log = logging.getLogger(__name__)
 
@@ -93,8 +95,10 @@ def _people(app: web.Application, settings: config.Settings) -> tuple[web.Applic
     listener = _listen(settings.bind, settings.people_port)
     handoffs = app[GATEWAY].handoffs
     handoffs.pages_url = settings.people_url or f"http://127.0.0.1:{listener.getsockname()[1]}"
-    if settings.view == "screencast" or (settings.view == "auto" and not settings.view_url):
+    if settings.view == "screencast":
         handoffs.view = ScreencastView()
+    elif settings.view in DESKTOPS or (settings.view == "auto" and not settings.view_url):
+        handoffs.view = DesktopView(app[GATEWAY].data, apart=settings.displays == "per-project")
     elif settings.view == "none":
         handoffs.view = NoView(None)
     elif not settings.view_url:

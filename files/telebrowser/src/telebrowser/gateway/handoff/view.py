@@ -21,8 +21,9 @@ class Grant(NamedTuple):
 class ViewControl(Protocol):
     """A view backend as handoffs see it. Calls are repeatable; each has a deadline of `VIEW_SECONDS` set by its caller."""
 
-    name: str
-    """As the status and `doctor` show it: ``selkies-x11``, ``vnc``, …; ``none`` without one."""
+    @property
+    def name(self) -> str:
+        """As the status and `doctor` show it: ``selkies-x11``, ``vnc``, …; ``none`` without one."""
 
     def desktop(self, project: str) -> str:
         """The desktop on which the project's windows are: one name for all with a shared display, else one a project."""

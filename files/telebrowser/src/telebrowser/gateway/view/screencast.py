@@ -13,10 +13,13 @@ from .credentials import SCREENCAST, Credential, Credentials
 class ScreencastView:
     """Every handoff's tab by itself. A `ViewControl`."""
 
-    name = SCREENCAST
-
     def __init__(self) -> None:
         self.credentials = Credentials()
+
+    @property
+    def name(self) -> str:
+        """Always the same."""
+        return SCREENCAST
 
     def desktop(self, project: str) -> str:
         """A desktop a project: its handoffs do not wait for those of others."""

@@ -1,0 +1,79 @@
+"""The view of whole desktops, by the view server that the supervisor runs and announces in ``run/view.json``.
+
+While a desktop has no view server, because none is installed or it is just starting again, its handoffs are shown as the screencast
+shows them: a person who follows a link always sees the page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import NamedTuple
+
+from ...datadir import DataDir, read_json
+from ..handoff.machine import Handoff
+from ..handoff.view import SHARED, Grant, Role
+from .credentials import SCREENCAST, Credential
+from .screencast import ScreencastView
+
+CONNECT_SECONDS = 1.0
+
+
+class Announced(NamedTuple):
+    """What the supervisor serves now: the backend, and each desktop's Unix socket."""
+
+    backend: str
+    sockets: dict[str, Path]
+
+
+def announced(data: DataDir) -> Announced | None:
+    """Read ``run/view.json``; None when no desktop can be seen.
+
+    Only the sockets' names count: gateway and supervisor may see the data directory by different paths.
+    """
+    value = read_json(data.run / "view.json") or {}
+    backend, desktops = value.get("backend"), value.get("desktops")
+    if not isinstance(backend, str) or not isinstance(desktops, dict):
+        return None
+    sockets = {name: data.run / Path(each["socket"]).name for name, each in desktops.items() if isinstance(each, dict) and isinstance(each.get("socket"), str)}
+    return Announced(backend, sockets) if sockets else None
+
+
+async def listens(socket: Path) -> bool:
+    """Whether somebody takes connections at a Unix socket, within `CONNECT_SECONDS`."""
+    with contextlib.suppress(OSError, TimeoutError):
+        async with asyncio.timeout(CONNECT_SECONDS):
+            _, writer = await asyncio.open_unix_connection(str(socket))
+            writer.close()
+            return True
+    return False
+
+
+class DesktopView(ScreencastView):
+    """Desktops where they can be seen, tabs where not. ``apart`` tells that each project has a display of its own. A `ViewControl`."""
+
+    def __init__(self, data: DataDir, *, apart: bool) -> None:
+        super().__init__()
+        self._data = data
+        self._apart = apart
+        self._seen = False
+
+    @property
+    def name(self) -> str:
+        """The backend that shows desktops now."""
+        found = announced(self._data)
+        return found.backend if found is not None else SCREENCAST
+
+    def desktop(self, project: str) -> str:
+        """One for all, once desktops are shown that all projects share."""
+        self._seen = self._seen or announced(self._data) is not None
+        return SHARED if self._seen and not self._apart else super().desktop(project)
+
+    async def grant(self, handoff: Handoff, role: Role) -> Grant:
+        """A credential for the desktop, or for the tab while the desktop's view server is away."""
+        found = announced(self._data)
+        socket = found.sockets.get(self.desktop(handoff.project)) if found is not None else None
+        if found is None or socket is None or not await listens(socket):
+            return await super().grant(handoff, role)
+        return await self.credentials.grant(Credential(handoff, role, found.backend, socket))
