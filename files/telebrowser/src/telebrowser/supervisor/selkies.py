@@ -60,6 +60,8 @@ OPTIONS = (
     "--enable-player2=false|locked",
     "--enable-player3=false|locked",
     "--enable-player4=false|locked",
+    # Agents lay out their pages by it: it must not become as small as a phone, and stay so.
+    "--enable-resize=false|locked",
     "--ui-title=telebrowser",
     f"--framerate={FRAMES},8-{FRAMES}",
 )

@@ -47,6 +47,7 @@ def make_app(gateway: Gateway) -> web.Application:
     app.router.add_post(f"/handoffs/{ident}/{{way:open|cancel}}", operators.answer)
     app.router.add_get("/view/{token}/", viewing.show)
     app.router.add_get("/view/{token}/socket", viewing.connect)
+    app.router.add_get("/view/{token}/{path:.+}", viewing.pass_on)
     app.router.add_put("/view/{token}/files/{name}", viewing.upload)
     return app
 

@@ -17,8 +17,10 @@ from ...errors import TelebrowserError
 from ..files import checked_name
 from ..handoff.links import forbidden
 from ..state import GATEWAY, Gateway
+from ..view import selkies
 from ..view.cast import Cast
 from ..view.credentials import Credential
+from ..view.desktop import DesktopView
 from ..view.input import BadInput
 from ..view.screencast import ScreencastView
 from .render import page
@@ -39,6 +41,8 @@ POLICY = (
 async def show(request: web.Request) -> web.StreamResponse:
     """``GET /view/<token>/``: the page that shows the pictures, for the frame in the handoff's page."""
     credential = _credential(request)
+    if _is_selkies(credential):
+        return await selkies.show(request, credential, "")
     response = page("view.html", root=here(request.app[GATEWAY], request), acts=credential.role == "controller")
     response.headers["Content-Security-Policy"] = POLICY
     response.headers["X-Frame-Options"] = "SAMEORIGIN"
@@ -91,6 +95,18 @@ async def connect(request: web.Request) -> web.StreamResponse:
     return socket
 
 
+async def pass_on(request: web.Request) -> web.StreamResponse:
+    """``GET /view/<token>/<path>``: what the page of a desktop's view server loads, and its connection."""
+    credential = _credential(request)
+    path = request.match_info["path"]
+    if not _is_selkies(credential):
+        raise TelebrowserError("NOT_FOUND", "There is nothing here")
+    if path == selkies.SOCKET and "Upgrade" in request.headers:
+        request.app[GATEWAY].origins.check(request, websocket=True)
+        return await selkies.connect(request, credential)
+    return await selkies.show(request, credential, path)
+
+
 async def upload(request: web.Request) -> web.StreamResponse:
     """``PUT /view/<token>/files/<name>``: a file for the file chooser that the page opened; ``?last=1`` with the last one."""
     gateway = request.app[GATEWAY]
@@ -134,10 +150,14 @@ def _write(descriptor: int, chunk: bytes) -> None:
         left = left[os.write(descriptor, left) :]
 
 
+def _is_selkies(credential: Credential) -> bool:
+    return credential.view.startswith("selkies")
+
+
 def _credential(request: web.Request) -> Credential:
     """What the path's credential is for. Raises `TelebrowserError` FORBIDDEN, alike for every reason."""
     view = request.app[GATEWAY].handoffs.view
-    credential = view.credentials.find(request.match_info["token"]) if isinstance(view, ScreencastView) else None
+    credential = view.credentials.find(request.match_info["token"]) if isinstance(view, ScreencastView | DesktopView) else None
     if credential is None:
         raise forbidden()
     return credential
