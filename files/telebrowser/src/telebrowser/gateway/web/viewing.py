@@ -20,7 +20,6 @@ from ..state import GATEWAY, Gateway
 from ..view import selkies
 from ..view.cast import Cast
 from ..view.credentials import Credential
-from ..view.desktop import DesktopView
 from ..view.input import BadInput
 from ..view.screencast import ScreencastView
 from .render import page
@@ -157,7 +156,7 @@ def _is_selkies(credential: Credential) -> bool:
 def _credential(request: web.Request) -> Credential:
     """What the path's credential is for. Raises `TelebrowserError` FORBIDDEN, alike for every reason."""
     view = request.app[GATEWAY].handoffs.view
-    credential = view.credentials.find(request.match_info["token"]) if isinstance(view, ScreencastView | DesktopView) else None
+    credential = view.credentials.find(request.match_info["token"]) if isinstance(view, ScreencastView) else None
     if credential is None:
         raise forbidden()
     return credential
