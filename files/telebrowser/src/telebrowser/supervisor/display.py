@@ -17,7 +17,7 @@ from ..errors import EXIT_FAILED, ConfigError, ExitError
 from ..processes import kill_group
 from .children import Child, Children, resolve
 from .labwc import LabwcDisplay
-from .ladder import end_recorded
+from .leftovers import end_recorded
 from .profile import Profile
 from .x11 import XError, authority, connect
 

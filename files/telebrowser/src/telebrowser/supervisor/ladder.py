@@ -7,22 +7,16 @@ and SIGINT are both clean. The steps are waited for by event, so browsers can be
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import logging
 import os
 import signal
-from pathlib import Path
 from typing import Protocol
 
-from ..processes import is_running, kill_group, open_process, read_pid_file, signal_process
+from ..processes import is_running, kill_group, open_process, signal_process
 from .children import resolve
-
-log = logging.getLogger(__name__)
 
 CLOSE_SECONDS = 10.0
 INTERRUPT_SECONDS = 5.0
 KILL_SECONDS = 5.0
-TERM_SECONDS = 3.0
 
 
 class Stoppable(Protocol):
@@ -70,17 +64,6 @@ async def wait_for_end(pid: int, start: int, timeout: float) -> bool:
         loop.remove_reader(descriptor)
         os.close(descriptor)
     return not is_running(pid, start)
-
-
-async def end_recorded(record: Path, what: str) -> None:
-    """End a program that a supervisor left behind when it was killed, as its record names it; ``what`` it is, for the log."""
-    found = read_pid_file(record)
-    if found is not None:
-        log.warning("ending the %s of a former supervisor, pid %d", what, found[0])
-        if signal_process(*found, signal.SIGTERM) and not await wait_for_end(*found, TERM_SECONDS) and kill_group(found[0]):
-            await wait_for_end(*found, TERM_SECONDS)
-    with contextlib.suppress(OSError):
-        os.unlink(record)
 
 
 class Leftover:

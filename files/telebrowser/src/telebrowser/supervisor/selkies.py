@@ -22,7 +22,7 @@ from ..logs import open_log, rotate
 from ..processes import kill_group
 from .announcement import Announcement
 from .children import Child, Children
-from .ladder import end_recorded
+from .leftovers import end_recorded
 
 log = logging.getLogger(__name__)
 
