@@ -16,7 +16,7 @@ from telebrowser.mcp.tools import BY_NAME, TOOLS, ToolDefinition
 
 def test_the_list_is_small() -> None:
     wire = [wire_tool(tool).model_dump(by_alias=True, exclude_none=True) for tool in TOOLS]
-    assert len(json.dumps(wire, separators=(",", ":"), ensure_ascii=False).encode()) <= 16 * 1024
+    assert len(json.dumps(wire)) <= 16 * 1024
     assert len(TOOLS) <= 28
 
 
@@ -28,6 +28,9 @@ def test_each_tool_is_well_formed(tool: ToolDefinition) -> None:
     assert not (tool.read_only and tool.destructive)
     assert tool.title
     assert tool.description.endswith(".")
+    if tool.output is not None:
+        jsonschema.Draft202012Validator.check_schema(tool.output)
+        assert tool.output["type"] == "object"
 
 
 def test_each_tool_has_a_handler() -> None:

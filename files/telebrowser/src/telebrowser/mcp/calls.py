@@ -7,7 +7,7 @@ import base64
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, NamedTuple
 
 from mcp.types import CallToolResult, ContentBlock, ImageContent, TextContent
@@ -33,10 +33,20 @@ Content = list[ContentBlock]
 
 
 class Answer(NamedTuple):
-    """The content of a result, and its ``_meta``."""
+    """The content of a result, its ``_meta``, and for tools with an output schema the same data structured."""
 
     content: Content
     meta: dict[str, Any] | None = None
+    structured: dict[str, Any] | None = None
+
+    def result(self) -> CallToolResult:
+        """As the protocol carries it, without what there is not."""
+        made = CallToolResult(content=self.content, is_error=False)
+        if self.meta is not None:
+            made.meta = self.meta
+        if self.structured is not None:
+            made.structured_content = self.structured
+        return made
 
 
 class Calls:
@@ -53,10 +63,8 @@ class Calls:
         began = time.monotonic()
         self.running += 1
         try:
-            if name in DATA:
-                return self._data(name, arguments, access)
-            answer = await self._run(name, arguments)
-            return _with_meta(CallToolResult(content=answer.content, is_error=False), answer.meta)
+            answer = self._data(BY_NAME[name], arguments, access) if name in DATA else await self._run(name, arguments)
+            return answer.result()
         except TelebrowserError as error:
             log.info("%s failed with %s after %d ms", name, error.code, (time.monotonic() - began) * 1000)
             return CallToolResult(content=[TextContent(type="text", text=clean(error.text() + self._notes_text()))], is_error=True)
@@ -64,19 +72,15 @@ class Calls:
             self.running -= 1
             self._engine.provider.activity()
 
-    def _data(self, name: str, arguments: dict[str, Any] | None, access: Access | None) -> CallToolResult:
-        """A structured answer, which needs no browser."""
-        args = validated(BY_NAME[name], arguments)
+    def _data(self, tool: ToolDefinition, arguments: dict[str, Any] | None, access: Access | None) -> Answer:
+        """An answer that needs no browser."""
+        args = validated(tool, arguments)
         provider = self._engine.provider
-        meta: dict[str, Any] | None = None
-        if name == "browser_info":
-            answer = _info(provider, access)
-        elif "name" in args or "path" in args:
-            answer, meta = files.deliver(provider, args)
-        else:
-            answer = listing(provider.downloads_dir, args.get("limit", DEFAULT_LIMIT))
-        answer = json.loads(clean(json.dumps(answer)))
-        return _with_meta(CallToolResult(content=self._json(answer), structured_content=answer, is_error=False), meta)
+        if tool.name == "browser_info":
+            return self._told(tool, _info(provider, access))
+        if "name" in args or "path" in args:
+            return self._told(tool, *files.deliver(provider, args))
+        return self._told(tool, listing(provider.downloads_dir, args.get("limit", DEFAULT_LIMIT)))
 
     async def _run(self, name: str, arguments: dict[str, Any] | None) -> Answer:
         tool = BY_NAME.get(name)
@@ -120,7 +124,7 @@ class Calls:
         if tool.name == "browser_tabs":
             if args.get("action") == "close" and (closing := self._named(args.get("tab"))) is not None:
                 self._leave_to_person(tool, closing)
-            return Answer(self._json(await tabs.tabs(engine, args, deadline)))
+            return self._told(tool, await tabs.tabs(engine, args, deadline))
         tab = await engine.tab(args.get("tab"), deadline.left())
         self._leave_to_person(tool, tab)
         if tab.dialogs.persons is not None and tool.name != "browser_get_console":
@@ -128,15 +132,15 @@ class Calls:
         if tool.name == "browser_screenshot":
             shot = await screenshot.screenshot(engine, tab, args, deadline)
             picture: Content = [ImageContent(type="image", data=base64.b64encode(shot.data).decode(), mime_type=shot.mime)] if shot.data else []
-            return Answer([*self._json(shot.told, tab), *picture], shot.meta)
+            return self._told(tool, shot.told, shot.meta, picture)
         if tool.name == "browser_save":
             saved = await save.save(engine, tab, args, deadline)
-            return Answer(self._json(saved.told, tab), saved.meta)
+            return self._told(tool, saved.told, saved.meta)
         if tool.name == "browser_snapshot" and args.get("format", "outline") == "outline":
             text = await snapshot.outline(engine, tab, args, deadline)
             return Answer([TextContent(type="text", text=clean(self._notes_text() + text))])
         handler = HANDLERS[tool.name]
-        return Answer(self._json(await handler(engine, tab, args, deadline), tab))
+        return self._told(tool, await handler(engine, tab, args, deadline))
 
     def _leave_to_person(self, tool: ToolDefinition, tab: Tab) -> None:
         """Raises ``HANDOFF_OPEN`` for what would get in the way of a person who is asked to the tab."""
@@ -147,11 +151,12 @@ class Calls:
     def _named(self, name: str | None) -> Tab | None:
         return self._engine.current if name is None else next((tab for tab in self._engine.tabs.values() if tab.name == name), None)
 
-    def _json(self, answer: dict[str, Any], tab: Tab | None = None) -> Content:
-        notes = self._notes()
-        if notes:
+    def _told(self, tool: ToolDefinition, answer: dict[str, Any], meta: dict[str, Any] | None = None, more: Iterable[ContentBlock] = ()) -> Answer:
+        """An answer as JSON text, and structured where the tool says so: the same in both, as clients show the one or the other."""
+        if notes := self._notes():
             answer = {**answer, "since_last_call": notes}
-        return [TextContent(type="text", text=clean(json.dumps(answer, ensure_ascii=False)))]
+        text = clean(json.dumps(answer, ensure_ascii=False))
+        return Answer([TextContent(type="text", text=text), *more], meta, None if tool.output is None else json.loads(text))
 
     def _notes(self) -> list[dict[str, Any]]:
         """What happened in any tab that no answer has told yet."""
@@ -174,12 +179,6 @@ class Calls:
         return TelebrowserError("TIMEOUT", f"{tool.name} did not finish within {milliseconds} ms")
 
 
-def _with_meta(result: CallToolResult, meta: dict[str, Any] | None) -> CallToolResult:
-    if meta is not None:
-        result.meta = meta
-    return result
-
-
 DATA = frozenset({"browser_downloads", "browser_info"})
 
 
@@ -195,7 +194,8 @@ Handler = Callable[[Engine, Tab, dict[str, Any], Deadline], Awaitable[dict[str, 
 
 
 async def _console(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadline) -> dict[str, Any]:
-    return reading.get_console(tab, args, engine.settings.max_text_length)
+    # The answer holds the messages twice, as text and structured.
+    return reading.get_console(tab, args, engine.settings.max_text_length // 2)
 
 
 async def _wait_for(engine: Engine, tab: Tab, args: dict[str, Any], deadline: Deadline) -> dict[str, Any]:

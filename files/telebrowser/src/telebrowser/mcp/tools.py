@@ -37,10 +37,11 @@ class ToolDefinition(NamedTuple):
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}
-TAB = {"type": "string", "description": "Tab, from browser_tabs; default: the current one"}
-TIMEOUT = {"type": "integer", "minimum": 1, "description": "Deadline"}
-REF = {"type": "string", "description": "Ref from browser_snapshot, such as e12"}
-SELECTOR = {"type": "string", "description": "CSS selector, instead of ref"}
+BOOLEAN = {"type": "boolean"}
+TAB = {"type": "string", "description": "Default: the current tab"}
+TIMEOUT = {"type": "integer", "minimum": 1}
+REF = {"type": "string", "description": "Ref from browser_snapshot"}
+SELECTOR = {"type": "string", "description": "Or a CSS selector"}
 PATH = {"type": "string", "description": "New file on your machine, below the working directory"}
 
 
@@ -48,8 +49,12 @@ def _common(**properties: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {**properties, "tab": TAB, "timeout_ms": TIMEOUT}
 
 
-def _object(**properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties}
+def _object(*required: str, **properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, **({"required": list(required)} if required else {})}
+
+
+def _list(*required: str, **properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": _object(*required, **properties)}
 
 
 def _text(description: str) -> dict[str, Any]:
@@ -73,7 +78,7 @@ TOOLS: tuple[ToolDefinition, ...] = (
     ToolDefinition(
         "browser_navigate",
         "Go to a page",
-        "Open an address in the tab and wait until the page can be used. Answers with the final url, title and HTTP status.",
+        "Open an address and wait until the page can be used. Answers with the final url, title and HTTP status.",
         _common(url=_text("http, https or about address; or back, forward, reload")),
         ("url",),
         default_ms=30_000,
@@ -81,8 +86,8 @@ TOOLS: tuple[ToolDefinition, ...] = (
     ToolDefinition(
         "browser_snapshot",
         "Outline of the page",
-        "Compact outline of what the page shows, through frames and shadow roots. What can be acted on has [ref=e1]; pass that ref to the other tools. "
-        "Refs stay bound to their element. Cut at max_bytes, with a trailer that says what was left out.",
+        "Outline of what the page shows, through frames and shadow roots. What can be acted on has [ref=e1]; pass that ref to the other tools. "
+        "Refs stay bound to their element. Cut at max_bytes; the end says what was left out.",
         _common(
             scope=_text("Ref or CSS selector: only what is inside it"),
             depth=_number("Levels of groups to descend", 0, 100),
@@ -118,7 +123,7 @@ TOOLS: tuple[ToolDefinition, ...] = (
             selector=SELECTOR,
             text=_text("The text; in a select list, the option"),
             clear_first=_flag("Replace what is there; default true"),
-            submit=_flag("Press Enter afterwards"),
+            submit=_flag("Then press Enter"),
         ),
         ("text",),
         destructive=True,
@@ -127,7 +132,7 @@ TOOLS: tuple[ToolDefinition, ...] = (
         "browser_upload",
         "Upload files",
         "Give files of your machine to a file input, visible or hidden: target the input, its label, or the button that opens the chooser; without a "
-        "target it is the chooser that a click has just opened, or the page's only file input. The answer names what the page received.",
+        "target it is the chooser that a click has just opened, or the page's only file input.",
         _common(
             ref=REF,
             selector=SELECTOR,
@@ -156,7 +161,7 @@ TOOLS: tuple[ToolDefinition, ...] = (
     ToolDefinition(
         "browser_get_text",
         "Read text",
-        "The visible text of the page, or of one element; a form field's value.",
+        "Visible text of the page or one element; a form field's value.",
         _common(ref=REF, selector=SELECTOR),
         read_only=True,
         idempotent=True,
@@ -195,7 +200,7 @@ TOOLS: tuple[ToolDefinition, ...] = (
     ToolDefinition(
         "browser_scroll",
         "Scroll",
-        "Scroll the page in a direction, to an element, or to a position.",
+        "Scroll in a direction, to an element, or to a position.",
         _common(
             direction={"type": "string", "enum": ["up", "down", "left", "right", "top", "bottom"]},
             pixels={"type": "number", "description": "How far; default 80 % of the view"},
@@ -212,9 +217,17 @@ TOOLS: tuple[ToolDefinition, ...] = (
         "Console messages and page errors since the last navigation.",
         _common(
             level={"type": "string", "enum": ["all", "error", "warning", "log", "info", "debug"], "description": "Default all"},
-            clear_after=_flag("Empty the buffer afterwards"),
+            clear_after=_flag("Then empty it"),
         ),
         read_only=True,
+        output=_object(
+            "messages",
+            messages=_list("level", "text", level=STRING, text=STRING, timestamp={"type": "number"}, source=STRING),
+            count=INTEGER,
+            cleared=BOOLEAN,
+            truncated=BOOLEAN,
+            droppedCount=INTEGER,
+        ),
     ),
     ToolDefinition(
         "browser_tabs",
@@ -228,6 +241,12 @@ TOOLS: tuple[ToolDefinition, ...] = (
         },
         default_ms=30_000,
         destructive=True,
+        output=_object(
+            "tabs",
+            tabs=_list("tab", "url", tab=STRING, url=STRING, title=STRING, current=BOOLEAN, crashed=BOOLEAN),
+            opened=STRING,
+            closed=STRING,
+        ),
     ),
     ToolDefinition(
         "browser_dialog",
@@ -272,7 +291,7 @@ TOOLS: tuple[ToolDefinition, ...] = (
         "What has become of a handoff; can wait for its end, or call it off.",
         {
             "handoff": _text("Its id; default: the latest"),
-            "wait_seconds": _number("Wait so long for the outcome; default 0", 0, 3600),
+            "wait_seconds": _number("How long to wait; default 0", 0, 3600),
             "cancel": _flag("The step is not needed any more"),
         },
         idempotent=True,
@@ -287,9 +306,9 @@ TOOLS: tuple[ToolDefinition, ...] = (
         open_world=False,
         output=_object(
             directory=STRING,
-            files={"type": "array", "items": _object(name=STRING, size=INTEGER, modified=STRING)},
+            files=_list(name=STRING, size=INTEGER, modified=STRING),
             total=INTEGER,
-            truncated={"type": "boolean"},
+            truncated=BOOLEAN,
         ),
         paths={"path": WRITE},
     ),
