@@ -29,7 +29,7 @@ installed() {
 
 # Packages that are missing, of those that a running stack needs.
 missing_packages() {
-    local package wanted=(xvfb openbox bubblewrap fontconfig fonts-liberation fonts-noto-cjk fonts-noto-color-emoji)
+    local package wanted=(xvfb openbox tigervnc-standalone-server novnc bubblewrap fontconfig fonts-liberation fonts-noto-cjk fonts-noto-color-emoji)
     # A browser that the operator names is used as it is.
     [ -n "${CHROMIUM_PATH:-}" ] || wanted+=(chromium chromium-sandbox)
     for package in "${wanted[@]}"; do

@@ -180,7 +180,15 @@ class Supervised:
     def env(self, **more: str) -> dict[str, str]:
         """The environment of the supervisor: little, what `more` holds for all its starts, and ``more`` for this one."""
         base = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-        return {**base, "HOME": str(self.root), "PYTHONPATH": str(SOURCE), "PYTHONDONTWRITEBYTECODE": "1", **self.more, **more}
+        return {
+            **base,
+            "HOME": str(self.root),
+            "PYTHONPATH": str(SOURCE),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "TELEBROWSER_VIEW": "screencast",
+            **self.more,
+            **more,
+        }
 
     def command(self, *options: str) -> list[str]:
         """Its command line: isolated from site-packages, so that only the standard library is there."""

@@ -74,6 +74,7 @@ class Stack:
             "TELEBROWSER_IDLE_MINUTES": str(idle_minutes),
             "TELEBROWSER_PORT": str(self.port),
             "TELEBROWSER_PEOPLE_PORT": "0",
+            "TELEBROWSER_VIEW": "screencast",
             "LOG_LEVEL": "debug",
             **settings,
         }

@@ -15,10 +15,11 @@ from telebrowser.datadir import DataDir
 from telebrowser.errors import ConfigError, ExitError
 from telebrowser.supervisor import labwc
 from telebrowser.supervisor.children import Children
-from telebrowser.supervisor.display import make_display
+from telebrowser.supervisor.display import make_display, parse_size
 from telebrowser.supervisor.labwc import LabwcDisplay
 from telebrowser.supervisor.profile import Profile
 from telebrowser.supervisor.wayland import HANDLE_ACTIVATE
+from telebrowser.supervisor.x11_servers import XVFB
 from tests.unit.supervisor.compositor import FIRST_HANDLE, LISTED, USUAL, closed, error, offers, opened, requests, told
 
 ALPHA, BETA = FIRST_HANDLE, FIRST_HANDLE + 1
@@ -193,12 +194,12 @@ async def test_a_protocol_error_is_a_loss_with_its_reason(display: LabwcDisplay,
 
 def test_what_browsers_are_given(tmp_path: Path) -> None:
     data = DataDir(tmp_path)
-    display = make_display(data, Children(), "labwc", "1280x720")
+    display = make_display(data, Children(), "labwc", "1280x720", XVFB, "shared")
     assert display.backend == "labwc" and display.size == "1280x720" and list(display.options("p")) == ["--ozone-platform=wayland", "--class=telebrowser.p"]
     environ = display.environment(Profile(data, "p", None))
     assert environ["WAYLAND_DISPLAY"] == display.name and display.name.startswith("/")
     with pytest.raises(ConfigError, match="TELEBROWSER_SCREEN"):
-        make_display(data, Children(), "labwc", "tiny")
+        parse_size("tiny")
 
 
 def test_the_number_of_a_request_is_that_of_the_protocol() -> None:

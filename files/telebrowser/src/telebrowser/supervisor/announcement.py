@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
 from ..datadir import DataDir, write_json
 
 NAME = "view.json"
+SHARED = "shared"
+PROJECT = "project "
+
+
+def key(desktop: str) -> str:
+    """What the names of a desktop's files in ``run/`` end with: nothing for the shared one."""
+    return "" if desktop == SHARED else f"-{desktop.removeprefix(PROJECT)}"
+
+
+def socket_path(data: DataDir, desktop: str) -> Path:
+    """Where a desktop's view server listens. A path of a socket has little room: a project's name would not always fit."""
+    return data.run / ("view.sock" if desktop == SHARED else f"v{hashlib.sha256(desktop.encode()).hexdigest()[:9]}.sock")
 
 
 class Announcement:
-    """What this supervisor serves. The file is there while there is something to tell."""
+    """What this supervisor serves. The file is there while there is something to tell. Set `backend` before anything is added."""
 
-    def __init__(self, data: DataDir, backend: str) -> None:
+    def __init__(self, data: DataDir) -> None:
+        self.backend = ""
         self._path = data.run / NAME
-        self._backend = backend
         self._sockets: dict[str, Path] = {}
         self._write()
 
@@ -33,7 +46,7 @@ class Announcement:
     def _write(self) -> None:
         if self._sockets:
             desktops: Mapping[str, object] = {name: {"socket": str(path)} for name, path in sorted(self._sockets.items())}
-            write_json(self._path, {"backend": self._backend, "desktops": desktops})
+            write_json(self._path, {"backend": self.backend, "desktops": desktops})
             return
         with contextlib.suppress(OSError):
             self._path.unlink()

@@ -62,7 +62,7 @@ class Supervisor:
                 stale.unlink()
             self._machine.examine()
             await orphans.end_all(self._data)
-            async with self._machine.with_display():
+            async with self._machine.desktops.opened():
                 await self._serve()
         finally:
             beating.cancel()
@@ -75,7 +75,7 @@ class Supervisor:
         self._server.on_lost = self._gateway_lost
         self._server.on_command = self._command
         self._server.start()
-        log.info("ready: display %s, %s", self._machine.display.name, self._machine.chromium["version"] or "no Chromium")
+        log.info("ready: display %s, %s", self._machine.desktops.describe()["name"], self._machine.chromium["version"] or "no Chromium")
         try:
             while not self._stopping.is_set():
                 self._look()
@@ -145,7 +145,7 @@ class Supervisor:
         error: str | None = f"not a project's name: {project!r}"
         if PROJECT_NAME.fullmatch(project):
             async with self._raising:
-                error = await self._machine.display.raise_window(f"[{project}]")
+                error = await self._machine.desktops.raise_window(project)
         if error:
             log.warning("raise: %s", error)
         self._server.send({"event": "raised", "project": project, "ok": error is None, "message": error or ""})
@@ -158,13 +158,12 @@ class Supervisor:
     # The gateway
 
     def _greet(self) -> None:
-        display = self._machine.display
         self._server.send(
             {
                 "event": "hello",
                 "version": __version__,
                 "warnings": self._machine.warnings,
-                "display": {"backend": display.backend, "name": display.name, "size": display.size},
+                "display": self._machine.desktops.describe(),
                 "chromium": self._machine.chromium,
             }
         )

@@ -1,4 +1,4 @@
-"""The display that browsers show their windows on, behind a small interface; and its Xvfb + openbox backend."""
+"""The display that browsers show their windows on, behind a small interface; and its backend of an X server with openbox."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ import contextlib
 import logging
 import os
 import secrets
-import shutil
 import signal
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from ..datadir import DataDir, write_atomic, write_json
 from ..errors import EXIT_FAILED, ConfigError, ExitError
 from ..processes import kill_group
+from .announcement import key, socket_path
 from .children import Child, Children, resolve
 from .labwc import LabwcDisplay
 from .leftovers import end_recorded
 from .profile import Profile
 from .x11 import XError, authority, connect
+from .x11_servers import XServer, check
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +67,8 @@ class Display(Protocol):
     backend: str
     name: str
     size: str
+    view_socket: Path | None
+    """Where it shows itself to people, if it does so by itself."""
 
     async def start(self) -> None:
         """Bring it up. Raises `ExitError` with one line."""
@@ -107,55 +111,55 @@ def parse_size(text: str) -> str:
     return f"{int(width)}x{int(height)}"
 
 
-class XvfbDisplay:
-    """A virtual X server with openbox as its window manager."""
+class X11Display:
+    """A virtual X server with openbox as its window manager. ``desktop`` is which of the supervisor's desktops it is."""
 
-    backend = "xvfb"
-
-    def __init__(self, data: DataDir, children: Children, size: str) -> None:
-        self.size = parse_size(size)
+    def __init__(self, data: DataDir, children: Children, size: str, server: XServer, desktop: str) -> None:
+        self.size = size
         self.name = ""
-        self._data = data
+        self.backend = server.backend
+        self.view_socket = socket_path(data, desktop) if server.shows else None
+        self._kind = server
         self._children = children
         self._cookie = secrets.token_bytes(16)
         self._server: Child | None = None
         self._manager: Child | None = None
         self._manager_task: asyncio.Task[None] | None = None
-        self._record = data.run / "display.json"
-        self._authority = data.run / "xauthority"
-        self._config = data.run / "openbox.xml"
+        self._home = data.run
+        self._log_path = data.log_file(f"display{key(desktop)}")
+        self._record = data.run / f"display{key(desktop)}.json"
+        self._authority = data.run / f"xauthority{key(desktop)}"
+        self._config = data.run / f"openbox{key(desktop)}.xml"
+        self._socket = socket_path(data, desktop)
 
     async def start(self) -> None:
-        programs = {name: shutil.which(name) for name in ("Xvfb", "openbox")}
-        for name, path in programs.items():
-            if path is None:
-                raise ExitError(EXIT_FAILED, f"{name} is not installed; on Debian: apt-get install xvfb openbox")
-        await clear_remains(self._data)
+        program, manager = check(self._kind)
+        await end_recorded(self._record, "X server")
         write_atomic(self._authority, authority(self._cookie))
         write_atomic(self._config, OPENBOX_CONFIG.encode())
-        self.name = await self._start_server(str(programs["Xvfb"]))
+        self.name = await self._start_server(program)
         assert self._server is not None
         write_json(self._record, {"pid": self._server.pid, "start": self._server.start})
-        self._manager_task = asyncio.create_task(self._keep_manager(str(programs["openbox"])))
+        self._manager_task = asyncio.create_task(self._keep_manager(manager))
         try:
             async with asyncio.timeout(START_DEADLINE):
                 await self._wait_for_manager()
         except (TimeoutError, XError):
             await self.stop()
-            raise ExitError(EXIT_FAILED, f"openbox did not start within {START_DEADLINE:.0f} s; see {self._data.log_file('display')}") from None
+            raise ExitError(EXIT_FAILED, f"openbox did not start within {START_DEADLINE:.0f} s; see {self._log_path}") from None
 
     def _log(self) -> int:
-        return os.open(self._data.log_file("display"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        return os.open(self._log_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
 
     async def _start_server(self, program: str) -> str:
-        command = [program, "-displayfd", "1", "-screen", "0", f"{self.size}x24", "-nolisten", "tcp", "-noreset", "-auth", str(self._authority)]
+        command = self._kind.command(program, self.size, self._authority, self._socket)
         reading, writing = os.pipe()
         errors = self._log()
         try:
             self._server = self._children.spawn(command, environ=_base_environment(), stdout=writing, stderr=errors)
         except OSError as error:
             os.close(reading)
-            raise ExitError(EXIT_FAILED, f"Xvfb cannot be started: {error.strerror}") from None
+            raise ExitError(EXIT_FAILED, f"{self._kind.program} cannot be started: {error.strerror}") from None
         finally:
             os.close(writing)
             os.close(errors)
@@ -168,12 +172,12 @@ class XvfbDisplay:
             os.close(reading)
         if not number.isdigit():
             await self.stop()
-            raise ExitError(EXIT_FAILED, f"Xvfb did not start; see {self._data.log_file('display')}")
+            raise ExitError(EXIT_FAILED, f"{self._kind.program} did not start; see {self._log_path}")
         return f":{number}"
 
     async def _keep_manager(self, program: str) -> None:
         """Run openbox, again whenever it ends while the server lives."""
-        environ = {**_base_environment(), **self.own_environment, "HOME": str(self._data.run)}
+        environ = {**_base_environment(), **self.own_environment, "HOME": str(self._home)}
         while self._server is not None and not self._server.ended.done():
             self._manager = self._children.spawn([program, "--config-file", str(self._config)], environ=environ, stderr=asyncio.subprocess.DEVNULL)
             await asyncio.wait({self._manager.ended})
@@ -193,7 +197,7 @@ class XvfbDisplay:
     async def wait_lost(self) -> str:
         assert self._server is not None
         code = await asyncio.shield(self._server.ended)
-        return f"Xvfb ended with code {code}"
+        return f"{self._kind.program} ended with code {code}"
 
     async def stop(self) -> None:
         if self._manager_task is not None:
@@ -207,7 +211,7 @@ class XvfbDisplay:
                 if not done and kill_group(child.pid):
                     await child.ended
         self._manager = self._server = None
-        for path in (self._record, self._authority, self._config):
+        for path in (self._record, self._authority, self._config, self._socket) if self._kind.shows else (self._record, self._authority, self._config):
             with contextlib.suppress(OSError):
                 path.unlink()
 
@@ -258,10 +262,10 @@ class XvfbDisplay:
 
 
 async def clear_remains(data: DataDir) -> None:
-    """End the views and the X server that a supervisor left behind when it was killed. Only after its browsers have ended."""
-    for record in data.run.glob("view*.pid"):
-        await end_recorded(record, "view")
-    await end_recorded(data.run / "display.json", "X server")
+    """End the views and X servers that a supervisor left behind when it was killed. Only after its browsers have ended."""
+    for pattern, what in (("view*.pid", "view"), ("display*.json", "X server")):
+        for record in data.run.glob(pattern):
+            await end_recorded(record, what)
 
 
 def _base_environment() -> dict[str, str]:
@@ -287,10 +291,8 @@ async def _read_line(descriptor: int) -> str:
     return text.decode(errors="replace").strip()
 
 
-def make_display(data: DataDir, children: Children, backend: str, size: str) -> Display:
-    """The display backend that the settings name."""
-    if backend == XvfbDisplay.backend:
-        return XvfbDisplay(data, children, size)
+def make_display(data: DataDir, children: Children, backend: str, size: str, server: XServer, desktop: str) -> Display:
+    """The display backend that the settings name, for one of the supervisor's desktops."""
     if backend == LabwcDisplay.backend:
-        return LabwcDisplay(parse_size(size))
-    raise ConfigError(f"TELEBROWSER_DISPLAY names an unknown backend: {backend}")
+        return LabwcDisplay(size)
+    return X11Display(data, children, size, server, desktop)

@@ -29,6 +29,8 @@ class LabwcDisplay:
     """One connection for as long as labwc lives, so that its end is known at once and nothing has to be asked for."""
 
     backend = "labwc"
+    # Whoever started the desktop shows it.
+    view_socket: Path | None = None
 
     def __init__(self, size: str, runtime: str | None = None) -> None:
         self.size = size

@@ -12,6 +12,8 @@ from ..errors import TelebrowserError
 from . import chromium, orphans
 from .browser import Browser, start_error
 from .crashes import LIMIT, WINDOW_SECONDS, Crashes
+from .desktop import Desktop
+from .display import Display
 from .machine import Machine
 from .profile import Profile
 from .server import Server
@@ -46,15 +48,22 @@ class Life:
     async def run(self) -> None:
         """From wanted to ended, restarts after crashes included. Raises nothing."""
         try:
-            while not self.stop.is_set() and await self._run_once():
-                log.info("[%s] starting again", self.project)
+            async with self._machine.desktops.use(self.project) as desktop:
+                await self._run(desktop)
         except Exception:
             log.exception("[%s] unexpected fault", self.project)
             self._fail(TelebrowserError("INTERNAL", "the supervisor met a fault; see supervisor.log"))
         finally:
-            await self._clean_up()
             if self.project == SCRATCH:
                 self._wipe()
+
+    async def _run(self, desktop: Desktop) -> None:
+        try:
+            while not self.stop.is_set() and await self._run_once(desktop):
+                log.info("[%s] starting again", self.project)
+        finally:
+            # Before its display ends.
+            await self._clean_up()
 
     def _wipe(self) -> None:
         try:
@@ -63,12 +72,12 @@ class Life:
         except OSError as error:
             log.error("[%s] not wiped: %s", self.project, error)
 
-    async def _run_once(self) -> bool:
+    async def _run_once(self, desktop: Desktop) -> bool:
         """One run of the browser. True to start it again at once."""
         try:
             if self._crashes.blocked(self.project):
                 raise TelebrowserError("BROWSER_CRASHED", f"the browser crashed {LIMIT} times in {WINDOW_SECONDS:.0f} s and is left down")
-            browser = await self._start()
+            browser = await self._start(desktop)
         except TelebrowserError as error:
             await self._clean_up()
             self._fail(error)
@@ -82,22 +91,22 @@ class Life:
         stopping.cancel()
         if not browser.ended.done():
             await self._stop(browser)
-        return await self._judge(browser)
+        return await self._judge(browser, desktop)
 
-    async def _start(self) -> Browser | None:
+    async def _start(self, desktop: Desktop) -> Browser | None:
         """Start the browser and tell the gateway; None when a stop came first. Raises `TelebrowserError`."""
-        await self._machine.wait_display()
-        self._losses = self._machine.losses
+        await desktop.wait()
+        self._losses = desktop.losses
+        shown = desktop.display
         program = self._machine.program()
         try:
             await orphans.free_profile(self._profile)
             self._profile.prepare()
             self._profile.unlock()
-            display = self._machine.display.environment(self._profile)
+            display = shown.environment(self._profile)
         except OSError as error:
             raise start_error(error) from None
         log_path = self._machine.data.log_file(f"chromium-{self.project}")
-        shown = self._machine.display
         front = await shown.front()
         command = chromium.command(program, self._profile, self._machine.sandbox, shown.size, shown.options(self.project), self._machine.people_port)
         browser = self._browser = Browser.launch(self._profile, command, self._machine.walls, display, self._machine.children, log_path)
@@ -110,7 +119,7 @@ class Life:
                 await self._stop(browser)
                 return None
             await ready
-            self._announce(browser)
+            self._announce(browser, shown)
         except TelebrowserError:
             await self._stop(browser)
             raise
@@ -121,11 +130,11 @@ class Life:
             for task in (ready, stopping):
                 task.cancel()
             await asyncio.gather(ready, stopping, return_exceptions=True)
-        self._settling = asyncio.create_task(self._machine.display.settle(f"[{self.project}]", front))
+        self._settling = asyncio.create_task(shown.settle(f"[{self.project}]", front))
         return browser
 
-    def _announce(self, browser: Browser) -> None:
-        record = {**browser.describe(), "pgid": browser.group, "display": self._machine.display.name, "version": browser.version}
+    def _announce(self, browser: Browser, display: Display) -> None:
+        record = {**browser.describe(), "pgid": browser.group, "display": display.name, "version": browser.version}
         write_json(self._machine.data.up_file(self.project), record)
         self._up = True
         browser.ask_gateway = self._ask_gateway
@@ -144,13 +153,13 @@ class Life:
     async def _stop(self, browser: Browser) -> None:
         log.info("[%s] %s", self.project, await browser.stop())
 
-    async def _judge(self, browser: Browser) -> bool:
+    async def _judge(self, browser: Browser, desktop: Desktop) -> bool:
         """Tell why the browser has ended. True when it is to be started again."""
         code = browser.exit_code
         if self.stop.is_set() or browser.asked:
             await self._report_down("stopped", code)
             return False
-        if self._machine.display.lost or self._machine.losses != self._losses:
+        if desktop.display.lost or desktop.losses != self._losses:
             # Chromium exits with 0 then, as if a person had closed it.
             await self._report_down("crashed", code, "the display was lost")
             return True

@@ -20,15 +20,13 @@ from ..config import Settings
 from ..datadir import DataDir, write_json
 from ..logs import open_log, rotate
 from ..processes import kill_group
-from .announcement import Announcement
+from .announcement import Announcement, key, socket_path
 from .children import Child, Children
 from .leftovers import end_recorded
 
 log = logging.getLogger(__name__)
 
 BACKEND = "selkies-x11"
-SHARED = "shared"
-PROJECT = "project "
 FRAMES = 30
 VERSION_SECONDS = 20.0
 START_SECONDS = 60.0
@@ -102,12 +100,11 @@ class Selkies:
         self._environment = environment
         self._python: str = settings.selkies_python or sys.executable
         self._encoders: Sequence[str] = settings.encoders
-        # One view a desktop: the shared one is `view`, a project's has its name. A socket's path has little room.
-        name = "view" if desktop == SHARED else f"view-{desktop.removeprefix(PROJECT)}"
+        name = f"view{key(desktop)}"
         self._home = data.run / f"{name}.home"
         self._record = data.pid_file(name)
         self._log = data.log_file(name)
-        self.socket = data.run / f"{name}.sock"
+        self.socket = socket_path(data, desktop)
 
     async def run(self) -> None:
         """Keep it running, announced while it answers, until cancelled. Nothing of it is left then."""
