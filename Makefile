@@ -4,6 +4,7 @@ SHELL := /bin/bash
 VENV := .venv/bin
 SOURCES := files/telebrowser/src plugins tests scripts
 PYTEST_ARGS ?=
+SCENARIOS ?=
 FUZZ_EXAMPLES ?= 20000
 
 .DEFAULT_GOAL := help
@@ -32,11 +33,11 @@ view: packages ## Create .venv-view with Selkies, for the view of the whole desk
 venv-dev:
 	@scripts/venv.sh dev
 
-test: packages lint ## Everything that CI runs: lint, then all tests on real browsers
+test: packages lint ## Everything that CI runs: lint, then all tests on real browsers (SCENARIOS: molecule scenarios to deploy as well, as root)
 	@scripts/clients.sh
 	@scripts/view.sh
 	@scripts/ansible_gate.sh
-	@$(VENV)/python -m pytest $(PYTEST_ARGS)
+	@SCENARIOS="$(SCENARIOS)" scripts/test.sh $(PYTEST_ARGS)
 
 test-ansible: packages venv-dev ## The Ansible collection: lint, docs, sanity, units, tarball, modules on a real stack (ARGS: only these steps)
 	@scripts/ansible_gate.sh $(ARGS)
