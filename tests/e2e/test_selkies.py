@@ -1,0 +1,263 @@
+"""The whole desktop by Selkies: a second Chromium is the person, and does by real mouse and keyboard in the picture what the agent could not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import scratch_dir
+from tests.e2e.person import Person
+from tests.e2e.test_screencast import CODE, FORM, OPENER, PUZZLE, WINDOW
+from tests.support import proc
+from tests.support.mcp_client import McpClient
+from tests.support.pages import Pages
+from tests.support.selkies import SETTINGS
+from tests.support.stack import Stack, free_port, request
+from tests.support.truth import Truth
+
+PROJECT = "desk"
+FRAME = "document.querySelector('iframe')?.contentWindow"
+# The connection is open, the picture has its place, and the page of Selkies has begun to send input.
+SHOWN = f"{FRAME}?.selkiesTransport?.readyState === 1 && {FRAME}.document.getElementById('overlayInput')?.getBoundingClientRect().width > 1"
+
+
+class Hands:
+    """The person's mouse and keyboard, in the picture of the desktop; places are those of the agent's page."""
+
+    def __init__(self, person: Person, session: str, truth: Truth) -> None:
+        self.person, self.session, self.truth = person, session, truth
+
+    async def send(self, method: str, **params: Any) -> None:
+        await self.person.truth.call(method, params, self.session)
+
+    async def place(self, target: str, x: float, y: float) -> tuple[float, float]:
+        """Where a point of a page is in the person's window."""
+        left, top, width = await self.truth.eval(target, f"[screenX+(outerWidth-innerWidth)/2+{x},screenY+outerHeight-innerHeight+{y},screen.width]")
+        found = await self.person.eval(
+            "(()=>{const f=document.querySelector('iframe'),a=f.getBoundingClientRect(),"
+            f"c=f.contentWindow.document.getElementById('overlayInput').getBoundingClientRect(),s=c.width/{width};"
+            f"return [a.x+f.clientLeft+c.x+{left}*s,a.y+f.clientTop+c.y+{top}*s]}})()"
+        )
+        return float(found[0]), float(found[1])
+
+    async def mouse(self, kind: str, x: float, y: float, buttons: int) -> None:
+        await self.send(
+            "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="none" if kind == "mouseMoved" and not buttons else "left", buttons=buttons, clickCount=1
+        )
+
+    async def click(self, target: str, x: float, y: float) -> None:
+        at = await self.place(target, x, y)
+        await self.mouse("mouseMoved", *at, 0)
+        await self.mouse("mousePressed", *at, 1)
+        await self.mouse("mouseReleased", *at, 0)
+
+    async def drag(self, target: str, x: float, y: float, to: float) -> None:
+        start, end = await self.place(target, x, y), await self.place(target, to, y)
+        await self.mouse("mouseMoved", *start, 0)
+        await self.mouse("mousePressed", *start, 1)
+        for step in range(1, 21):
+            await self.mouse("mouseMoved", start[0] + (end[0] - start[0]) * step / 20, start[1], 1)
+            await asyncio.sleep(0.02)
+        await self.mouse("mouseReleased", *end, 0)
+
+    async def type(self, text: str) -> None:
+        """Key by key, as a keyboard with these letters sends them."""
+        for letter in text:
+            code = {"key": letter, "windowsVirtualKeyCode": ord(letter.upper()[0]) & 255}
+            await self.send("Input.dispatchKeyEvent", type="keyDown", text=letter, **code)
+            await self.send("Input.dispatchKeyEvent", type="keyUp", **code)
+
+
+class Scene:
+    """An agent that waits, and the person who sees the desktop."""
+
+    def __init__(self, agent: McpClient, truth: Truth, handoff: dict[str, Any], call: asyncio.Task[Any]) -> None:
+        self.agent, self.truth, self.handoff, self.call = agent, truth, handoff, call
+        self.target: str = handoff["target"]
+
+    async def page(self, code: str, value: Any) -> None:
+        """What the agent's page shows."""
+        assert await self.truth.wait(self.target, code, value) == value
+
+
+@pytest.fixture(scope="module")
+def desk() -> Iterator[Stack]:
+    """A stack whose desktop can be seen."""
+    root = scratch_dir("selkies")
+    running = Stack(root, TELEBROWSER_PEOPLE_PORT=str(free_port()), **SETTINGS)
+    try:
+        running.start()
+        proc.until((running.data / "run" / "view.json").exists, "the view is announced", 60)
+        yield running
+    finally:
+        running.stop()
+        shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture
+def sites(pages: Pages) -> Pages:
+    for name, body in (("login", FORM), ("code", CODE), ("opener", OPENER), ("window", WINDOW), ("puzzle", PUZZLE)):
+        pages.add(f"{name}.html", body)
+    return pages
+
+
+@pytest.fixture
+async def begin(
+    desk: Stack, person: Person, sites: Pages, home: Path, clients: Callable[..., Any], truths: Callable[..., Any]
+) -> AsyncIterator[Callable[..., Any]]:
+    made: list[Scene] = []
+
+    async def start(page: str, way: str = "#take") -> tuple[Scene, Hands]:
+        agent = await clients("mcp", "--project", PROJECT, env=desk.env(), cwd=home)
+        await agent.ok("browser_navigate", url=f"{sites.base}/{page}.html")
+        call = asyncio.create_task(agent.call("browser_handoff", 120, reason="Sign in", wait_seconds=100))
+        open_ones = await asyncio.to_thread(
+            proc.until, lambda: [row for row in desk.http("GET", "handoffs", PROJECT).json["handoffs"] if row["state"] == "open"], "a handoff is open"
+        )
+        truth = await truths(desk.ws(PROJECT))
+        made.append(scene := Scene(agent, truth, open_ones[0], call))
+        session = await person.truth.attach(person.target)
+        await person.truth.call("Emulation.setDeviceMetricsOverride", {"width": 1700, "height": 1500, "deviceScaleFactor": 1, "mobile": False}, session)
+        await person.truth.call("Page.bringToFront", {}, session)
+        await person.goto((await asyncio.to_thread(desk.launcher, "open", "--project", PROJECT)).stdout.strip())
+        await person.press("button")
+        await person.heading("Sign in")
+        await person.press(way)
+        await person.shows(SHOWN, True)
+        return scene, Hands(person, session, truth)
+
+    yield start
+    for scene in made:
+        await asyncio.to_thread(desk.http, "POST", f"handoffs/{scene.handoff['id']}", PROJECT, b'{"state": "cancelled"}')
+        await scene.call
+
+
+async def test_a_login_with_a_code_survives_sigkill(desk: Stack, person: Person, begin: Callable[..., Any], sites: Pages) -> None:
+    scene, hands = await begin("login")
+    await hands.click(scene.target, 100, 40)
+    await scene.page("document.activeElement.id", "user")
+    await hands.type("ann")
+    await scene.page("user.value", "ann")
+    await hands.click(scene.target, 100, 100)
+    await hands.type("s3cret")
+    await scene.page("word.value", "s3cret")
+    await hands.click(scene.target, 100, 160)
+    await scene.page("document.title", "code")
+    await hands.click(scene.target, 100, 40)
+    await hands.type("123456")
+    await scene.page("document.title", "signed in")
+    await person.picture("selkies")
+    await person.eval("document.querySelector('#note').value = 'signed in'")
+    await person.press("button[formaction$='/done']")
+    await person.heading("Done")
+    pid = desk.browser_pid(PROJECT)
+    os.kill(pid, signal.SIGKILL)
+    answer = await scene.call
+    assert not answer.error and answer.data["state"] == "done" and answer.data["page"]["title"] == "signed in", answer
+    await asyncio.to_thread(proc.until, lambda: desk.status(PROJECT)["state"] == "up" and desk.status(PROJECT)["pid"] != pid, "the browser is started anew", 40)
+    await scene.agent.ok("browser_navigate", url=f"{sites.base}/who")
+    assert "login=yes" in (await scene.agent.ok("browser_get_text")).text
+    written = {part: desk.output(part) for part in ("gateway", "supervisor")} | {"view": (desk.data / "run" / "view.log").read_text()}
+    assert not [part for part, text in written.items() if "s3cret" in text or "123456" in text]
+
+
+async def _opened(truth: Truth, before: set[str]) -> str:
+    """The window that has opened since."""
+    infos: list[dict[str, Any]] = []
+    for _ in range(200):
+        infos = (await truth.call("Target.getTargets"))["targetInfos"]
+        for each in infos:
+            if each["targetId"] not in before and each["url"].endswith("/window.html"):
+                return str(each["targetId"])
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"no window has opened: {infos}")
+
+
+async def test_a_window_that_closes_itself(begin: Callable[..., Any]) -> None:
+    scene, hands = await begin("opener")
+    before = {each["targetId"] for each in (await scene.truth.call("Target.getTargets"))["targetInfos"]}
+    await hands.click(scene.target, 100, 40)
+
+    window = await _opened(scene.truth, before)
+    assert await scene.truth.wait(window, "document.hasFocus()", True) is True
+    await hands.click(window, 100, 40)
+    await scene.page("document.title", "by window")
+
+
+async def test_a_puzzle_that_is_dragged(begin: Callable[..., Any]) -> None:
+    scene, hands = await begin("puzzle")
+    await hands.drag(scene.target, 50, 50, 250)
+    await scene.page("document.title", "solved")
+
+
+@pytest.mark.parametrize("text", ["Az09 <>/|~@", "äöüßÄÖÜ", "é€ñ中"])
+async def test_what_is_typed_key_by_key_arrives(begin: Callable[..., Any], text: str) -> None:
+    scene, hands = await begin("login")
+    await hands.click(scene.target, 100, 40)
+    await scene.page("document.activeElement.id", "user")
+    await hands.type(text)
+    await scene.page("user.value", text)
+
+
+@pytest.mark.parametrize(("text", "arrives"), [("日本語", "日本語"), ("😀", "😀")])
+async def test_what_is_composed_arrives(begin: Callable[..., Any], text: str, arrives: str) -> None:
+    scene, hands = await begin("login")
+    await hands.click(scene.target, 100, 40)
+    await scene.page("document.activeElement.id", "user")
+    await hands.send("Input.insertText", text=text)
+    await scene.page("user.value", arrives)
+
+
+async def test_a_watcher_cannot_act_and_a_withdrawn_view_shows_nothing(desk: Stack, person: Person, begin: Callable[..., Any]) -> None:
+    scene, hands = await begin("login", "#watch")
+    address = await person.eval(f"{FRAME}.location.href")
+    assert address.endswith("/index.html#shared")
+    await hands.click(scene.target, 100, 40)
+    # Not by what Selkies' page leaves out, and not by what it would send as a controller.
+    x, y = (await scene.truth.eval(scene.target, "[screenX+100,screenY+outerHeight-innerHeight+40]"))[:2]
+    for message in (f"m,{x},{y},0,0", f"m,{x},{y},1,0", f"m,{x},{y},0,0", "co,end,typed", "kd,97", "ku,97", "cmd,true"):
+        await person.eval(f"{FRAME}.selkiesTransport.send({json.dumps(message)})")
+    assert (await asyncio.to_thread(request, address.partition("#")[0])).status == 200
+    await asyncio.to_thread(desk.http, "POST", f"handoffs/{scene.handoff['id']}", PROJECT, b'{"state": "cancelled"}')
+    await person.heading("No longer needed")
+    assert (await asyncio.to_thread(request, address.partition("#")[0])).status == 403
+    await scene.page("[document.activeElement.id,user.value].join()", ",")
+    assert (await scene.call).data["state"] == "cancelled"
+
+
+async def test_what_may_be_asked_of_the_view(desk: Stack, person: Person, begin: Callable[..., Any]) -> None:
+    """Selkies' own interface stays closed, also to who controls; so does the view to pages of other sites."""
+    await begin("login")
+    base = (await person.eval(f"{FRAME}.location.href")).rstrip("/")
+    for path in ("api/tokens", "api/sessions", "api/screenshot", "api/recording", "api/files/", "api/switch", "api/metrics", "../../", "src/selkies-core.js"):
+        assert (await asyncio.to_thread(request, f"{base}/{path}")).status in (403, 404), path
+    page = await asyncio.to_thread(request, base + "/")
+    assert page.status == 200 and "script-src 'self';" in page.headers["content-security-policy"]
+    assert "frame-ancestors 'self'" in page.headers["content-security-policy"] and page.headers["x-frame-options"] == "SAMEORIGIN"
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
+    asked = {name.replace("-", "_"): value for name, value in upgrade.items()}
+    assert (await asyncio.to_thread(request, f"{base}/api/websockets", Origin="http://evil.example", **asked)).status == 403
+    assert (await asyncio.to_thread(request, f"{base[:-3]}xyz/api/websockets", **asked)).status == 403
+
+
+async def test_a_view_that_dies_comes_back_and_meanwhile_the_tab_is_shown(desk: Stack, person: Person, begin: Callable[..., Any]) -> None:
+    scene, hands = await begin("login")
+    record = desk.data / "run" / "view.pid"
+    pid = json.loads(record.read_text())["pid"]
+    os.kill(pid, signal.SIGKILL)
+    await asyncio.to_thread(proc.until, lambda: not (desk.data / "run" / "view.json").exists(), "the announcement is withdrawn", 10)
+    await person.press("#take")
+    await person.shows(f"{FRAME}?.shownWidth?.() > 1", True)
+    await asyncio.to_thread(proc.until, (desk.data / "run" / "view.json").exists, "the view is back", 60)
+    await person.press("#take")
+    await person.shows(SHOWN, True)
+    await hands.click(scene.target, 100, 40)
+    await scene.page("document.activeElement.id", "user")
