@@ -44,9 +44,9 @@ class Recorder:
         self._tasks: set[asyncio.Task[None]] = set()
 
     @contextlib.asynccontextmanager
-    async def listen(self) -> AsyncIterator[Recorder]:
+    async def listen(self, address: str = "127.0.0.1") -> AsyncIterator[Recorder]:
         """Listen on a port of its own."""
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        server = await asyncio.start_server(self._serve, address, 0)
         self.port = server.sockets[0].getsockname()[1]
         try:
             yield self
@@ -126,8 +126,8 @@ class Scene:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def open(cls, stack: Stack, pages: Pages) -> AsyncIterator[Scene]:
-        """The person looks at the window's first tab, the other agent has a tab, and both are busy."""
+    async def open(cls, stack: Stack, pages: Pages, address: str = "127.0.0.1") -> AsyncIterator[Scene]:
+        """The person looks at the window's first tab, the other agent has a tab, and both are busy. Clients come to ``address``."""
         project = "j" + uuid.uuid4().hex[:8]
         start = pages.add("start.html", BODY.format(title="start", next=1))
         for number in (1, 2):
@@ -136,7 +136,7 @@ class Scene:
         pages.add("worker.html", WORKER)
         pages.add("worker.js", WORKER_JS, "text/javascript")
         pages.add("own.txt", "downloaded text", "application/octet-stream")
-        async with Recorder(stack.port).listen() as recorder:
+        async with Recorder(stack.port).listen(address) as recorder:
             scene = cls(stack, pages, project, recorder)
             unscoped = await Truth.connect(stack.ws(project))
             agent: Truth | None = None

@@ -6,10 +6,15 @@ import contextlib
 import os
 import re
 import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any, ClassVar
 
 from tests.bench.stdio import Server, Timed
 from tests.support import proc
+from tests.support.hosts import Host
+from tests.support.pages import Pages
+from tests.support.stack import LAUNCHER, Stack
 
 from .scene import MODULES, Scene
 
@@ -29,9 +34,24 @@ class Peer:
     def env(self) -> dict[str, str]:
         return self.scene.env()
 
+    @property
+    def ws(self) -> str:
+        """The WebSocket address that it is told."""
+        return self.scene.ws
+
+    @property
+    def http(self) -> str:
+        """The HTTP address that it is told."""
+        return self.scene.http
+
+    @property
+    def folder(self) -> Path:
+        """Where it runs: a folder that holds the project's files and its own home."""
+        return self.scene.stack.root
+
     async def start(self) -> None:
-        """Spawn it, in a folder that holds the project's files and its own home."""
-        self.server = await Server.start(self.argv(), self.env(), self.scene.stack.root)
+        """Spawn it."""
+        self.server = await Server.start(self.argv(), self.env(), self.folder)
         await self.server.handshake()
         await self.server.list_tools()
 
@@ -67,7 +87,7 @@ class ChromeDevtools(Peer):
 
     def argv(self) -> list[str]:
         script = MODULES / "chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js"
-        return ["node", str(script), "--wsEndpoint", self.scene.ws, "--no-usage-statistics"]
+        return ["node", str(script), "--wsEndpoint", self.ws, "--no-usage-statistics"]
 
     async def pages(self) -> dict[str, int]:
         """Address → number, of all pages it sees."""
@@ -87,7 +107,7 @@ class PlaywrightMcp(Peer):
     """@playwright/mcp, by HTTP address."""
 
     def argv(self) -> list[str]:
-        return ["node", str(MODULES / "@playwright/mcp/cli.js"), "--cdp-endpoint", self.scene.http, "--output-dir", str(self.scene.home)]
+        return ["node", str(MODULES / "@playwright/mcp/cli.js"), "--cdp-endpoint", self.http, "--output-dir", str(self.scene.home)]
 
     async def tab(self, part: str) -> int:
         """The number of the tab whose address holds ``part``, once it is there."""
@@ -106,7 +126,7 @@ class AgentBrowser(Peer):
         return [str(MODULES / "agent-browser/bin/agent-browser-linux-x64"), "mcp", "--tools", "all"]
 
     def env(self) -> dict[str, str]:
-        own = {"AGENT_BROWSER_CDP": self.scene.ws, "AGENT_BROWSER_SESSION": self.scene.project, "AGENT_BROWSER_IDLE_TIMEOUT_MS": "120000"}
+        own = {"AGENT_BROWSER_CDP": self.ws, "AGENT_BROWSER_SESSION": self.scene.project, "AGENT_BROWSER_IDLE_TIMEOUT_MS": "120000"}
         return {**super().env(), **own}
 
     def daemon(self) -> int:
@@ -118,3 +138,48 @@ class AgentBrowser(Peer):
         with contextlib.suppress(OSError, ProcessLookupError):
             os.kill(self.daemon(), signal.SIGKILL)
         proc.gone(str(MODULES / "agent-browser"))
+
+
+class Launched(Peer):
+    """Such a server beside ours, by ``telebrowser mcp --upstream``; ``host`` is the machine that it and its files are on, where that is another."""
+
+    host: ClassVar[Host | None] = None
+    ws, http = "{ws}", "{http}"
+
+    def argv(self) -> list[str]:
+        prefix = self.host.prefix if self.host is not None else ()
+        return [*prefix, LAUNCHER, "mcp", "--project", self.scene.project, "--session", self.scene.session, "--upstream", "--", *super().argv()]
+
+    def env(self) -> dict[str, str]:
+        address = self.host.address if self.host is not None else "127.0.0.1"
+        own = {"TELEBROWSER_URL": f"http://{address}:{self.scene.recorder.port}", "TELEBROWSER_CONFIG_DIR": str(self.scene.stack.secret_file.parent)}
+        return {**super().env(), **own}
+
+    @property
+    def folder(self) -> Path:
+        folder = self.scene.home / "work"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+
+class LaunchedChromeDevtools(Launched, ChromeDevtools):
+    """chrome-devtools-mcp as an upstream server."""
+
+
+class LaunchedPlaywrightMcp(Launched, PlaywrightMcp):
+    """@playwright/mcp as an upstream server."""
+
+
+@contextlib.asynccontextmanager
+async def running(kind: type[Peer], stack: Stack, pages: Pages, *, selected: bool = True, address: str = "127.0.0.1") -> AsyncIterator[tuple[Any, Scene]]:
+    """A server on the session of a scene; at the end, nobody else may have noticed."""
+    async with Scene.open(stack, pages, address) as scene:
+        peer = kind(scene)
+        await peer.start()
+        try:
+            yield peer, scene
+            await scene.check(selected)
+        finally:
+            await peer.close()
+        await scene.check(selected)
+        await scene.gone()

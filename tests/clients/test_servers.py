@@ -4,32 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
 import json
-from collections.abc import AsyncIterator
-from typing import Any
 
 from tests.support.pages import Pages
 from tests.support.proc import until
 from tests.support.stack import Stack
 
-from .scene import Scene
-from .servers import AgentBrowser, ChromeDevtools, Peer, PlaywrightMcp
-
-
-@contextlib.asynccontextmanager
-async def running(kind: type[Peer], stack: Stack, pages: Pages, selected: bool = True) -> AsyncIterator[tuple[Any, Scene]]:
-    """A server on the session of a scene; at the end, nobody else may have noticed."""
-    async with Scene.open(stack, pages) as scene:
-        peer = kind(scene)
-        await peer.start()
-        try:
-            yield peer, scene
-            await scene.check(selected)
-        finally:
-            await peer.close()
-        await scene.check(selected)
-        await scene.gone()
+from .servers import AgentBrowser, ChromeDevtools, PlaywrightMcp, running
 
 
 async def test_chrome_devtools_mcp(stack: Stack, pages: Pages) -> None:
