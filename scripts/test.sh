@@ -7,9 +7,16 @@ logs=build/test-logs
 mkdir -p "$logs"
 deployed=(tests/containers tests/plays)
 
+# A lane in which the options leave no test (code 5) has not failed.
+tests() {
+    local code=0
+    .venv/bin/python -m pytest "$@" || code=$?
+    [ "$code" -eq 5 ] || return "$code"
+}
+
 lane() {
     # The two would write the same cache.
-    .venv/bin/python -m pytest -p no:cacheprovider "${deployed[@]}" "$@" || return
+    tests -p no:cacheprovider "${deployed[@]}" "$@" || return
     [ -z "${SCENARIOS:-}" ] || scripts/molecule.sh $SCENARIOS
 }
 
@@ -21,10 +28,10 @@ beside=$!
 set +m
 trap 'kill -- "-$beside" 2>/dev/null || true' EXIT
 failed=0
-.venv/bin/python -m pytest "${deployed[@]/#/--ignore=}" "$@" || failed=1
+tests "${deployed[@]/#/--ignore=}" "$@" || failed=1
 printf 'deployed: waiting for its end; %s grows\n' "$logs/deployed.log"
 if wait "$beside"; then
-    grep -E '^(=+ .*passed|molecule: )' "$logs/deployed.log"
+    grep -E '^(=+ .*passed|molecule: )' "$logs/deployed.log" || true
     printf 'deployed: ok, %d s\n' $((SECONDS - start))
 else
     tail -n 400 "$logs/deployed.log" >&2
