@@ -30,6 +30,8 @@ class XServer(NamedTuple):
             *("-rfbport", "-1", "-rfbunixpath", str(socket), "-rfbunixmode", "0600", "-SecurityTypes", "None", "-AlwaysShared"),
             # Pages keep the size that their agents know, whoever looks; the viewer scales the picture.
             *("-AcceptSetDesktopSize=0", "-MaxCutText", str(MAX_CUT_TEXT)),
+            # All who connect are one peer, the gateway: it is not to be locked out for looking whether the socket is served.
+            *("-BlacklistThreshold", "1000000000"),
         ]
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from aiohttp import ClientError
 
 from ..handoff.machine import Handoff
 from ..handoff.view import Grant, Role
 
 CREDENTIAL_BYTES = 24
+CLOSE_SECONDS = 2.0
 SCREENCAST = "screencast"
 
 Close = Callable[[], Awaitable[None]]
@@ -28,6 +34,34 @@ class Credential:
     view: str = SCREENCAST
     socket: Path | None = None
     open: set[Close] = field(default_factory=set)
+
+    async def during(self, *works: Coroutine[Any, Any, None]) -> bool:
+        """Do the works of one connection until one of them ends or the credential is withdrawn; whether it was withdrawn.
+
+        When this returns nothing of them goes on. Raises what went wrong in them, unless it is that the other side has gone.
+        """
+        withdrawn, over = asyncio.Event(), asyncio.Event()
+
+        async def withdraw() -> None:
+            withdrawn.set()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await over.wait()
+
+        tasks: list[asyncio.Task[Any]] = [asyncio.create_task(work) for work in (*works, withdrawn.wait())]
+        self.open.add(withdraw)
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self.open.discard(withdraw)
+            for task in tasks:
+                task.cancel()
+            outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+            over.set()
+        for outcome in outcomes:
+            if isinstance(outcome, Exception) and not isinstance(outcome, ConnectionError | TimeoutError | ClientError):
+                raise outcome
+        return withdrawn.is_set()
 
 
 class Credentials:

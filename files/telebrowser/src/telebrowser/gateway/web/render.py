@@ -14,7 +14,14 @@ from aiohttp import web
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-STATIC = {"people.css": "text/css", "people.js": "text/javascript", "view.css": "text/css", "view.js": "text/javascript"}
+STATIC = {
+    "people.css": "text/css",
+    "people.js": "text/javascript",
+    "view.css": "text/css",
+    "view.js": "text/javascript",
+    "vnc.css": "text/css",
+    "vnc.js": "text/javascript",
+}
 HEADERS = {
     "Cache-Control": "no-store",
     # Without any referrer a browser would send forms with an Origin of null, which nothing could be told by.

@@ -1,4 +1,4 @@
-"""The screencast view below the pages for people: its page, its connection, files for a file chooser. The credential is in the path."""
+"""The views below the pages for people, by the credential in the path; of the screencast: its page, its connection, files for a file chooser."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...errors import TelebrowserError
 from ..files import checked_name
 from ..handoff.links import forbidden
 from ..state import GATEWAY, Gateway
-from ..view import selkies
+from ..view import selkies, vnc
 from ..view.cast import Cast
 from ..view.credentials import Credential
 from ..view.input import BadInput
@@ -30,6 +30,7 @@ PING_SECONDS = 20.0
 CLOSE_SECONDS = 2.0
 SEND_SECONDS = 20.0
 MAX_FILES = 20
+VNC = "vnc"
 CASTS: web.AppKey[dict[str, Cast]] = web.AppKey("casts", dict)
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
@@ -42,17 +43,20 @@ async def show(request: web.Request) -> web.StreamResponse:
     credential = _credential(request)
     if _is_selkies(credential):
         return await selkies.show(request, credential, "")
-    response = page("view.html", root=here(request.app[GATEWAY], request), acts=credential.role == "controller")
-    response.headers["Content-Security-Policy"] = POLICY
+    by_vnc = credential.view == VNC
+    response = page("vnc.html" if by_vnc else "view.html", root=here(request.app[GATEWAY], request), acts=credential.role == "controller")
+    response.headers["Content-Security-Policy"] = vnc.POLICY if by_vnc else POLICY
     response.headers["X-Frame-Options"] = "SAMEORIGIN"
     return response
 
 
 async def connect(request: web.Request) -> web.StreamResponse:
-    """``GET /view/<token>/socket``: pictures as binary messages, all else as JSON, both ways."""
+    """``GET /view/<token>/socket``: of the screencast pictures as binary messages, all else as JSON, both ways; of a display VNC."""
     gateway = request.app[GATEWAY]
     gateway.origins.check(request, websocket=True)
     credential = _credential(request)
+    if credential.view == VNC:
+        return await vnc.connect(request, credential)
     handoff = credential.handoff
     link = gateway.browsers.get(handoff.project).link
     if link is None:
@@ -98,6 +102,8 @@ async def pass_on(request: web.Request) -> web.StreamResponse:
     """``GET /view/<token>/<path>``: what the page of a desktop's view server loads, and its connection."""
     credential = _credential(request)
     path = request.match_info["path"]
+    if credential.view == VNC:
+        return await vnc.file(path)
     if not _is_selkies(credential):
         raise TelebrowserError("NOT_FOUND", "There is nothing here")
     if path == selkies.SOCKET and "Upgrade" in request.headers:
