@@ -19,7 +19,9 @@ def own() -> Iterator[Stack]:
     """A stack that serves the pages for people."""
     root = scratch_dir("people")
     port = free_port()
-    running = Stack(root, TELEBROWSER_PEOPLE_PORT=str(port), TELEBROWSER_TRUSTED_PROXIES="127.0.0.1", TELEBROWSER_REMOTE_USERS="ann")
+    running = Stack(
+        root, TELEBROWSER_PEOPLE_PORT=str(port), TELEBROWSER_VIEW="screencast", TELEBROWSER_TRUSTED_PROXIES="127.0.0.1", TELEBROWSER_REMOTE_USERS="ann"
+    )
     running.people = f"http://127.0.0.1:{port}"  # type: ignore[attr-defined]
     try:
         yield running.start()

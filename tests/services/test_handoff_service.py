@@ -265,6 +265,7 @@ async def test_links_open_the_page_of_an_open_handoff_once(world: World) -> None
     tokens = [link.rpartition("/")[2] for link in links]
     opened, cookie = world.handoffs.open_link(tokens[0])
     assert opened.id == handoff.id and opened.seen_at is not None and world.handoffs.page(cookie).id == handoff.id
+    assert world.handoffs.links.verify(cookie, Purpose.PAGE).expires > handoff.deadline + 60, "the page must still tell that it was too late"
     with pytest.raises(TelebrowserError, match="not valid"):
         world.handoffs.open_link(tokens[0])
     await world.handoffs.done(handoff.id)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_REASON = 500
+AFTERWARDS_SECONDS = 900.0
+"""How long a page still tells how its handoff ended: a cookie that is over at the deadline could not even say that it was too late."""
 
 
 class Handoffs(Keeper):
@@ -122,7 +124,7 @@ class Handoffs(Keeper):
     def open_link(self, token: str) -> tuple[Handoff, str]:
         """Use up a link: the handoff and the cookie of its page. Raises `TelebrowserError` FORBIDDEN."""
         handoff = self._opened(token, Purpose.HANDOFF)
-        cookie = self.links.redeem(token, Purpose.HANDOFF)
+        cookie = self.links.redeem(token, Purpose.HANDOFF, seconds=max(0.0, handoff.deadline - time.time()) + AFTERWARDS_SECONDS)
         if handoff.seen_at is None:
             self._audit.write(handoff.project, "handoff_seen", id=handoff.id)
             handoff = self._update(handoff, seen_at=time.time())

@@ -12,7 +12,8 @@ from ..handoff.service import Handoffs
 from .render import HEADERS
 
 LOOK_SECONDS = 5.0
-"""Browsers tell no changes of their own, so that they are looked at; the line that is sent then also keeps proxies from closing."""
+"""Browsers tell no changes of their own, so that they are looked at. What is sent then keeps proxies from closing, and tells the page that the
+line is not cut."""
 WRITE_SECONDS = 10.0
 
 
@@ -26,7 +27,7 @@ async def stream(request: web.Request, handoffs: Handoffs, fragment: Callable[[]
             turn = handoffs.changed()
             text = fragment()
             async with asyncio.timeout(WRITE_SECONDS):
-                await response.write(_event("over", "") if text is None else _event("part", text) if text != sent else b": still here\n\n")
+                await response.write(_event("over", "") if text is None else _event("part", text) if text != sent else _event("here", ""))
             if text is None:
                 break
             sent = text

@@ -42,13 +42,13 @@ function paint(blob) {
 
 function fit() {
   const box = stage.getBoundingClientRect();
-  const side = Math.round(Math.max(box.width, box.height) * Math.min(devicePixelRatio, 2));
+  const side = Math.round(Math.max(stage.classList.contains("large") ? page.width : 0, box.width, box.height) * Math.min(devicePixelRatio, 2));
   if (side >= 100) tell({ t: "size", side });
 }
 new ResizeObserver(fit).observe(stage);
 
 function hear(message) {
-  if (message.t === "size") page = message;
+  if (message.t === "size") { page = message; stage.style.setProperty("--width", `${page.width}px`); fit(); }
   else if (message.t === "tabs") showTabs(message.tabs);
   else if (message.t === "dialog") showDialog(message);
   else if (message.t === "select") showList(message);
@@ -83,6 +83,7 @@ function showDialog(message) {
   reply.value = message.text;
   document.getElementById("no").hidden = message.kind === "alert";
   ask(box, (yes) => tell({ t: "dialog", accept: yes || message.kind === "alert", text: reply.value }));
+  if (!reply.hidden) reply.focus();
 }
 
 const options = document.getElementById("options");
@@ -119,6 +120,8 @@ function at(event) {
 const drag = document.getElementById("drag");
 drag.addEventListener("click", () => drag.setAttribute("aria-pressed", String(drag.getAttribute("aria-pressed") !== "true")));
 document.getElementById("keyboard").addEventListener("click", () => typing.focus({ preventScroll: true }));
+const larger = document.getElementById("larger");
+larger.addEventListener("click", () => { larger.setAttribute("aria-pressed", String(stage.classList.toggle("large"))); fit(); });
 const scrolls = (event) => event.pointerType === "touch" && drag.getAttribute("aria-pressed") !== "true";
 
 let touch = null;
@@ -161,6 +164,7 @@ if (acts) {
     }
     mouse("released", event, lastClick.n);
   });
+  canvas.addEventListener("pointercancel", () => { touch = null; });
   canvas.addEventListener("contextmenu", (event) => event.preventDefault());
   canvas.addEventListener("wheel", (event) => {
     event.preventDefault();
