@@ -23,12 +23,21 @@ options:
     type: list
     elements: str
     default: [files/telebrowser]
+  part:
+    description:
+      - Only the files that this module or package needs, for a folder that is a Python package; they are found by its import statements.
+      - A host that runs one part of a program gets what that part runs, and its hash does not change with the rest.
+    type: str
 """
 
 EXAMPLES = r"""
 - name: Tell the hash of the services
   ansible.builtin.debug:
     msg: "{{ lookup('telebrowser.telebrowser.source').sha256 }}"
+
+- name: Tell the hash of what the supervisor alone runs
+  ansible.builtin.debug:
+    msg: "{{ lookup('telebrowser.telebrowser.source', 'files/telebrowser/src/telebrowser', part='supervisor').sha256 }}"
 """
 
 RETURN = r"""
@@ -58,6 +67,8 @@ import tarfile
 from ansible import constants as C
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
+
+from ansible_collections.telebrowser.telebrowser.plugins.plugin_utils._imports import needed
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DEFAULT = "files/telebrowser"
@@ -108,13 +119,19 @@ class LookupModule(LookupBase):
     def run(self, terms, variables=None, **kwargs):
         """Pack each folder once a run."""
         self.set_options(var_options=variables, direct=kwargs)
-        return [self._pack(term) for term in terms or [DEFAULT]]
+        return [self._pack(term, self.get_option("part")) for term in terms or [DEFAULT]]
 
-    def _pack(self, term):
+    def _pack(self, term, part):
         folder = os.path.normpath(os.path.join(TOP, term))
         if not folder.startswith(TOP + os.sep) or not os.path.isdir(folder):
             raise AnsibleLookupError("the collection has no folder %s; name one below its top, as in files/telebrowser" % term)
         files = members(folder)
+        if part:
+            try:
+                wanted = needed({name: content for name, _executable, content in files}, os.path.basename(folder), part)
+            except (SyntaxError, ValueError) as error:
+                raise AnsibleLookupError("%s of %s cannot be packed: %s" % (part, term, error)) from error
+            files = [file for file in files if file[0] in wanted]
         name = digest(files)
         path = os.path.join(C.DEFAULT_LOCAL_TMP, "telebrowser-%s.tar.gz" % name)
         if not os.path.exists(path):
