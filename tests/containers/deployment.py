@@ -57,11 +57,11 @@ class Deployment:
         # Everyone may pass through, as through /srv and /etc.
         self.root.chmod(0o755)
         self.data, self.config = self.root / "data", self.root / "config"
-        self.port, self.view_port = free_port(), free_port()
+        self.port, self.view_port, self.people_port = free_port(), free_port(), free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.password = secrets.token_urlsafe(24)
         self.environment = {"PUID": str(PUID), "PGID": str(PUID), **ENVIRONMENT, **environment}
-        self.gateway_environment: dict[str, str] = {"TELEBROWSER_SESSION_GRACE": "2"}
+        self.gateway_environment: dict[str, str] = {"TELEBROWSER_SESSION_GRACE": "2", "TELEBROWSER_PEOPLE_URL": f"http://127.0.0.1:{self.people_port}"}
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -114,6 +114,7 @@ class Deployment:
             f"seccomp={ROOT}/files/browser/seccomp.json",
         ]
         arguments += ["--publish", f"127.0.0.1:{self.port}:5858", "--publish", f"127.0.0.1:{self.view_port}:3000"]
+        arguments += ["--publish", f"127.0.0.1:{self.people_port}:5859"]
         for mount in self.browser_mounts():
             arguments += ["--volume", mount]
         for name, value in self.environment.items():

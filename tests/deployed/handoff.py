@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from telebrowser.gateway.handoff.links import Links, Purpose
 from tests.e2e.person import Person
+from tests.e2e.test_selkies import SHOWN
 from tests.support import proc
 from tests.support.chromium import Chromium
 from tests.support.mcp_client import McpClient
@@ -75,7 +76,8 @@ async def let_in(site: Site, agent: McpClient, person: Person) -> None:
     await person.press("button")
     await person.heading(REASON)
     await person.press("#take")
-    await person.shows("document.querySelector('iframe')?.contentWindow.shownWidth?.() > 1", True)
+    # The whole desktop where the containers run one, else the tab.
+    await person.shows(f"({SHOWN}) || document.querySelector('iframe')?.contentWindow.shownWidth?.() > 1", True)
     await person.eval(f"document.querySelector('#note').value = {json.dumps(NOTE)}")
     assert not call.done(), f"the agent's call has ended already: {call.result()}"
     await person.press("button[formaction$='/done']")

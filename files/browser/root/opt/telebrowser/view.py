@@ -3,13 +3,20 @@
 Pages of every project can reach that port, past nginx. The password is read from a file as root, and given to Selkies inside of this
 very process after root's rights are given up: it is in no argument list, in no environment, and the kernel is asked to let nobody else
 of the same user look into the process.
+
+The gateway, which lets people through who have a credential for a handoff, must not know that password. For it a second process listens
+on a Unix socket beside the supervisor's, which nobody else may open, and adds the password to each request that comes in there.
 """
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import contextlib
 import ctypes
 import os
 import pwd
+import signal
 import socket
 import sys
 import threading
@@ -19,9 +26,13 @@ PASSWORD = "/telebrowser-view/password"
 USER = "telebrowser"
 ACCOUNT = "abc"
 MIN_LENGTH = 12
+PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 START_SECONDS = 60.0
 ANSWER_SECONDS = 5.0
+HEAD_SECONDS = 10.0
+HEAD_BYTES = 64 << 10
+PIECE_BYTES = 256 << 10
 UPGRADE = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
 PLAIN = "Connection: close\r\n"
 REQUESTS = (("/", PLAIN), ("/api/screenshot", PLAIN), ("/websocket", UPGRADE), ("/api/websockets", UPGRADE))
@@ -68,10 +79,66 @@ def guard(port: int) -> None:
             return
 
 
+class Relay:
+    """Passes each connection to a Unix socket on to the port, with the password in its request. One request a connection."""
+
+    def __init__(self, path: str, port: int, password: str) -> None:
+        self.path, self.port = path, port
+        self.credential = b"Authorization: Basic " + base64.b64encode(f"{USER}:{password}".encode()) + b"\r\n"
+
+    def start(self) -> None:
+        """Serve in a process of its own, which ends with this one: pictures must not wait for Selkies' other work."""
+        parent = os.getpid()
+        if os.fork() == 0:
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            try:
+                # It may have ended before that was asked for.
+                if os.getppid() == parent:
+                    asyncio.run(self.serve())
+            finally:
+                os._exit(1)
+
+    async def serve(self) -> None:
+        os.umask(0o177)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path)
+        server = await asyncio.start_unix_server(self.take, self.path, limit=HEAD_BYTES)
+        await server.serve_forever()
+
+    async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_SECONDS)
+            port_reader, port_writer = await asyncio.open_connection("127.0.0.1", self.port)
+        except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
+            writer.close()
+            return
+        first, *lines = head[:-4].split(b"\r\n")
+        kept = [line for line in lines if line.split(b":")[0].strip().lower() not in (b"authorization", b"connection")]
+        upgrade = any(line.split(b":")[0].strip().lower() == b"upgrade" for line in kept)
+        # A second request on the same connection would come without the password.
+        kept.append(b"Connection: Upgrade" if upgrade else b"Connection: close")
+        port_writer.write(b"\r\n".join([first, *kept]) + b"\r\n" + self.credential + b"\r\n")
+        both = [asyncio.ensure_future(copy(reader, port_writer)), asyncio.ensure_future(copy(port_reader, writer))]
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        for task in both:
+            task.cancel()
+        writer.close()
+        port_writer.close()
+
+
+async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while piece := await reader.read(PIECE_BYTES):
+            writer.write(piece)
+            await writer.drain()
+
+
 def main() -> None:
     port = next((int(word.partition("=")[2]) for word in sys.argv if word.startswith("--port=")), 8082)
     password = read_password()
     become(ACCOUNT)
+    if os.environ.get("TELEBROWSER_VIEW", "") in ("", "auto", "selkies"):
+        Relay(os.path.join(os.environ.get("TELEBROWSER_DATA", "/data"), "run", "view.sock"), port, password).start()
     sys.argv = ["selkies", *sys.argv[1:], "--enable-basic-auth=true", f"--basic-auth-user={USER}", f"--basic-auth-password={password}"]
     from selkies.__main__ import main as selkies
 

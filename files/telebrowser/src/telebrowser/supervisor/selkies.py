@@ -27,6 +27,7 @@ from .leftovers import end_recorded
 log = logging.getLogger(__name__)
 
 BACKEND = "selkies-x11"
+CONTAINER_BACKEND = "selkies-labwc"
 FRAMES = 30
 VERSION_SECONDS = 20.0
 START_SECONDS = 60.0
@@ -166,6 +167,32 @@ class Selkies:
                 return f"code {child.ended.result()}"
             misses = 0 if await answers(self.socket) else misses + 1
         return f"it did not answer {MISSES} times"
+
+
+class Served:
+    """The Selkies that the container starts itself, inside of which its desktop is: announced while it answers at ``socket``."""
+
+    def __init__(self, announcement: Announcement, desktop: str, socket: Path) -> None:
+        self._announcement = announcement
+        self._desktop = desktop
+        self._socket = socket
+
+    async def run(self) -> None:
+        """Look after it until cancelled. The container's service starts it again when it dies, and then this supervisor too."""
+        known, misses = False, 0
+        while True:
+            well = await answers(self._socket)
+            misses = 0 if well else misses + 1
+            if well and not known:
+                self._announcement.add(self._desktop, self._socket)
+                log.info("the view of %s is ready", self._desktop)
+                known = True
+            elif known and misses == MISSES:
+                self._announcement.remove(self._desktop)
+                log.error("the view of %s did not answer %d times", self._desktop, MISSES)
+                known = False
+            # Nothing tells when it listens.
+            await asyncio.sleep(LOOK_SECONDS if known else 1.0)
 
 
 async def _ended(child: Child, seconds: float) -> bool:

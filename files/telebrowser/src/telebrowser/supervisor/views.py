@@ -13,7 +13,7 @@ from ..datadir import DataDir
 from ..errors import ConfigError
 from ..novnc import NOVNC, has_novnc
 from . import selkies, x11_servers
-from .announcement import Announcement
+from .announcement import Announcement, socket_path
 from .children import Children
 from .display import Display
 
@@ -43,6 +43,8 @@ class Views:
         if self._settings.display != "xvfb":
             if wanted == "vnc":
                 raise ConfigError(f"TELEBROWSER_VIEW=vnc needs TELEBROWSER_DISPLAY=xvfb; it is {self._settings.display}")
+            if wanted in ("auto", "selkies"):
+                self._announcement.backend = selkies.CONTAINER_BACKEND
             return
         if wanted in ("auto", "selkies") and self._has_selkies():
             self._announcement.backend = selkies.BACKEND
@@ -75,6 +77,8 @@ class Views:
         """Show a desktop from now on."""
         if self.in_display and display.view_socket is not None:
             self._announcement.add(desktop, display.view_socket)
+        elif self._announcement.backend == selkies.CONTAINER_BACKEND:
+            self._tasks[desktop] = asyncio.create_task(selkies.Served(self._announcement, desktop, socket_path(self._data, desktop)).run())
         elif self._announcement.backend == selkies.BACKEND:
             view = selkies.Selkies(self._data, self._children, self._settings, self._announcement, desktop, display.own_environment)
             self._tasks[desktop] = asyncio.create_task(view.run())

@@ -1,0 +1,119 @@
+"""The container's desktop through the gateway: the credential of one handoff opens it, in the frame of the handoff's page."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import stat
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.e2e.person import Person
+from tests.e2e.test_screencast import FORM
+from tests.e2e.test_selkies import FRAME, SHOWN, Hands, Scene
+from tests.support import proc
+from tests.support.chromium import Chromium
+from tests.support.pages import Pages
+from tests.support.stack import request, token
+
+from .deployment import PUID, Deployment
+from .engine import require_engine
+
+PROJECT = "desk"
+
+
+@pytest.fixture(scope="module")
+def desk() -> Iterator[Deployment]:
+    """A deployment as the roles make it, whose desktop can be seen."""
+    require_engine()
+    made = Deployment()
+    try:
+        made.start()
+        proc.until((made.data / "run" / "view.json").exists, "the view is announced", 60)
+        yield made
+    finally:
+        made.remove()
+
+
+@pytest.fixture
+async def person(chromium: Chromium, truths: Callable[..., Any]) -> AsyncIterator[Person]:
+    """A tab in a browser that has never been here."""
+    truth = await truths(chromium.ws)
+    context = (await truth.call("Target.createBrowserContext"))["browserContextId"]
+    made = await truth.call("Target.createTarget", {"url": "about:blank", "browserContextId": context})
+    yield Person(truth, made["targetId"])
+    await truth.call("Target.disposeBrowserContext", {"browserContextId": context})
+
+
+@pytest.fixture
+async def begin(desk: Deployment, person: Person, pages: Pages, truths: Callable[..., Any]) -> AsyncIterator[Callable[..., Any]]:
+    made: list[Scene] = []
+    page = pages.add("login.html", FORM)
+
+    async def start(way: str = "#take") -> tuple[Scene, Hands]:
+        agent = await desk.agent(PROJECT)
+        await agent.ok("browser_navigate", url=page)
+        call = asyncio.create_task(agent.call("browser_handoff", 120, reason="Sign in", wait_seconds=100))
+        open_ones = await asyncio.to_thread(
+            proc.until, lambda: [row for row in desk.http("GET", "handoffs", PROJECT).json["handoffs"] if row["state"] == "open"], "a handoff is open"
+        )
+        truth = await truths(f"ws://127.0.0.1:{desk.port}/t/{token(PROJECT)}/devtools/browser")
+        made.append(scene := Scene(agent, truth, open_ones[0], call))
+        session = await person.truth.attach(person.target)
+        await person.truth.call("Emulation.setDeviceMetricsOverride", {"width": 1700, "height": 1500, "deviceScaleFactor": 1, "mobile": False}, session)
+        await person.truth.call("Page.bringToFront", {}, session)
+        await person.goto((await asyncio.to_thread(desk.verb, "open", "--project", PROJECT)).stdout.strip())
+        await person.press("button")
+        await person.heading("Sign in")
+        await person.press(way)
+        await person.shows(SHOWN, True)
+        return scene, Hands(person, session, truth)
+
+    yield start
+    for scene in made:
+        await asyncio.to_thread(desk.verb, "handoffs", scene.handoff["id"], "--cancel", "--project", PROJECT)
+        await scene.call
+        await scene.agent.close()
+
+
+def test_the_socket_is_closed_to_others(desk: Deployment) -> None:
+    told = json.loads((desk.data / "run" / "view.json").read_text())
+    assert told == {"backend": "selkies-labwc", "desktops": {"shared": {"socket": "/data/run/view.sock"}}}
+    info = os.stat(desk.data / "run" / "view.sock")
+    assert stat.S_ISSOCK(info.st_mode) and stat.S_IMODE(info.st_mode) == 0o600 and info.st_uid == PUID
+
+
+async def test_who_has_control_clicks_and_types(desk: Deployment, person: Person, begin: Callable[..., Any]) -> None:
+    scene, hands = await begin()
+    await hands.click(scene.target, 100, 40)
+    await scene.page("document.activeElement.id", "user")
+    await hands.type("ann")
+    await scene.page("user.value", "ann")
+    address = await person.eval(f"{FRAME}.location.href")
+    assert desk.view("/", credential=False).status == 401, "the view's own port asks for its password as before"
+    await person.press("button[formaction$='/done']")
+    await person.heading("Done")
+    assert (await scene.call).data["state"] == "done"
+    assert (await asyncio.to_thread(request, address)).status == 403
+
+
+async def test_who_watches_moves_nothing(person: Person, begin: Callable[..., Any]) -> None:
+    scene, hands = await begin("#watch")
+    await hands.click(scene.target, 100, 40)
+    for message in ("m,100,130,0,0", "m,100,130,1,0", "m,100,130,0,0", "co,end,typed", "kd,97", "ku,97"):
+        await person.eval(f"{FRAME}.selkiesTransport.send({json.dumps(message)})")
+    await person.eval(f"{FRAME}.selkiesTransport.send('REQUEST_KEYFRAME')")
+    await scene.page("[document.activeElement.id,user.value].join()", ",")
+
+
+@pytest.mark.parametrize(("text", "arrives"), [("<>/|~@ äöü", "<>/|~@ äöü"), ("日本語", "日本語"), ("\U0001f600", "\uf600")])
+async def test_what_is_composed_arrives_but_for_emoji(begin: Callable[..., Any], text: str, arrives: str) -> None:
+    """Beyond the basic plane Selkies cuts the number of a letter on Wayland; the docs say so."""
+    scene, hands = await begin()
+    await hands.click(scene.target, 100, 40)
+    await scene.page("document.activeElement.id", "user")
+    await hands.send("Input.insertText", text=text)
+    await scene.page("user.value", arrives)
