@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
-import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.clients.scene import MODULES
-from tests.e2e.handed import Handed, hand, open_view
+from tests.e2e.handed import Handed, hand, open_view, run_out
 from tests.e2e.person import Person
 from tests.support.pages import Pages
 from tests.support.stack import Stack
@@ -147,15 +145,6 @@ async def test_a_handoff_that_is_over(own: Stack, person: Person, eyes: Eyes, tr
             await asyncio.to_thread(run_out, own, handed.id)
         await person.heading(heading)
         await eyes.look(heading)
-
-
-def run_out(own: Stack, ident: str) -> None:
-    """Let the time of a handoff pass while the gateway is away."""
-    own.signal("gateway", signal.SIGTERM)
-    own.wait("gateway")
-    record = own.data / "handoffs" / f"{ident}.json"
-    record.write_text(json.dumps(json.loads(record.read_text()) | {"deadline": time.time() - 1}))
-    own.start_gateway()
 
 
 async def test_the_dashboard_empty_and_full(own: Stack, base: str, person: Person, eyes: Eyes, truths: Callable[..., Any]) -> None:

@@ -220,7 +220,32 @@ async def test_what_is_pasted_or_composed_arrives(begin: Callable[..., Any], per
 
 async def test_a_watcher_cannot_act_and_a_withdrawn_view_shows_nothing(own: Stack, person: Person, begin: Callable[..., Any]) -> None:
     scene, hands = await begin("login", "#watch")
+    await scene.truth.eval(
+        scene.target,
+        "user.focus(), window.happened = [], ['keydown', 'input', 'mousemove', 'wheel', 'mousedown'].forEach(kind => "
+        "addEventListener(kind, event => happened.push(event.type), true))",
+    )
     await hands.click(100, 220)
+    await hands.type("watched")
+    tell = "document.querySelector('iframe').contentWindow.tellAll"
+    for message in (
+        "{t:'text',text:'watched'}",
+        "{t:'compose',text:'watched'}",
+        "{t:'key',k:'down',key:'w',code:'KeyW',v:87}",
+        "{t:'wheel',x:100,y:100,dx:0,dy:100}",
+        "{t:'mouse',k:'moved',x:100,y:220,b:'none',buttons:0,n:0}",
+        "{t:'dialog',accept:true}",
+        "{t:'choose',index:1}",
+        "{t:'files'}",
+    ):
+        await person.eval(f"{tell}({message})")
+    assert (
+        await person.eval(
+            "fetch(document.querySelector('iframe').contentWindow.location.href + 'files/a.txt?last=1', {method: 'PUT', body: 'x'})"
+            ".then(answer => answer.status)"
+        )
+        == 403
+    )
     await person.eval("document.querySelector('iframe').contentWindow.tellAll({t:'mouse',k:'pressed',x:100,y:220,b:'left',buttons:1,n:1})")
     await person.eval("document.querySelector('iframe').contentWindow.tellAll({t:'mouse',k:'released',x:100,y:220,b:'left',buttons:0,n:1})")
     address = await person.eval("document.querySelector('iframe').contentWindow.location.href")
@@ -229,6 +254,7 @@ async def test_a_watcher_cannot_act_and_a_withdrawn_view_shows_nothing(own: Stac
     await person.heading("No longer needed")
     assert (await asyncio.to_thread(request, address)).status == 403
     await scene.page("document.title", "login")
+    assert await scene.truth.eval(scene.target, "happened.length + user.value") == "0"
     assert (await scene.call).data["state"] == "cancelled"
 
 

@@ -121,6 +121,10 @@ class Handoffs(Keeper):
 
     # -- for people
 
+    def check_link(self, token: str) -> None:
+        """Raises `TelebrowserError` FORBIDDEN unless `open_link` would open; uses nothing up."""
+        self._opened(token, Purpose.HANDOFF)
+
     def open_link(self, token: str) -> tuple[Handoff, str]:
         """Use up a link: the handoff and the cookie of its page. Raises `TelebrowserError` FORBIDDEN."""
         handoff = self._opened(token, Purpose.HANDOFF)

@@ -8,7 +8,6 @@ from typing import Any
 from aiohttp import web
 
 from ...errors import TelebrowserError
-from ..handoff.links import Purpose
 from ..handoff.machine import Handoff
 from ..handoff.service import MAX_NOTE
 from ..handoff.view import Grant
@@ -21,8 +20,8 @@ from .shared import PEOPLE, here
 
 async def look(request: web.Request) -> web.StreamResponse:
     """``GET /h/<token>``: nothing but a button, because programs that preview links must not use one up."""
-    gateway, people = request.app[GATEWAY], request.app[PEOPLE]
-    people.links.verify(request.match_info["token"], Purpose.HANDOFF)
+    gateway = request.app[GATEWAY]
+    gateway.handoffs.check_link(request.match_info["token"])
     return page("continue.html", root=here(gateway, request), what="An agent asks you for a step in its browser.")
 
 
