@@ -92,6 +92,8 @@ async def test_who_has_control_clicks_and_types(desk: Deployment, person: Person
     await scene.page("document.activeElement.id", "user")
     await hands.type("ann")
     await scene.page("user.value", "ann")
+    # Whoever looks, and from however small a window: agents lay out their pages by it.
+    await scene.page("[screen.width,screen.height].join()", "1600,900")
     address = await person.eval(f"{FRAME}.location.href")
     assert desk.view("/", credential=False).status == 401, "the view's own port asks for its password as before"
     await person.press("button[formaction$='/done']")
@@ -117,3 +119,15 @@ async def test_what_is_composed_arrives_but_for_emoji(begin: Callable[..., Any],
     await scene.page("document.activeElement.id", "user")
     await hands.send("Input.insertText", text=text)
     await scene.page("user.value", arrives)
+
+
+async def test_after_a_crash_the_view_is_there_again(desk: Deployment, begin: Callable[..., Any]) -> None:
+    announcement = desk.data / "run" / "view.json"
+    desk.run("pkill", "-9", "-f", "/opt/telebrowser/view.py")
+    await asyncio.to_thread(proc.until, lambda: not announcement.exists(), "the announcement is withdrawn", 60)
+    await asyncio.to_thread(proc.until, announcement.exists, "the view is announced again", 90)
+    await asyncio.to_thread(desk.wait_ready)
+    scene, hands = await begin()
+    await hands.click(scene.target, 100, 40)
+    await scene.page("document.activeElement.id", "user")
+    assert desk.run("pgrep", "-c", "-f", "/opt/telebrowser/view.py").strip() == "2", "the view and its relay, and none of those before"

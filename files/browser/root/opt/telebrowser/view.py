@@ -25,6 +25,7 @@ import time
 PASSWORD = "/telebrowser-view/password"
 USER = "telebrowser"
 ACCOUNT = "abc"
+SCREEN = "1600x900"
 MIN_LENGTH = 12
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
@@ -133,12 +134,20 @@ async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
             await writer.drain()
 
 
+def keep_size() -> None:
+    """Agents lay out their pages by the desktop's size: it must not become that of the window of whoever looks, and stay so."""
+    width, _, height = (os.environ.get("TELEBROWSER_SCREEN") or SCREEN).partition("x")
+    for name, value in (("ENABLE_RESIZE", "false|locked"), ("MANUAL_WIDTH", width), ("MANUAL_HEIGHT", height)):
+        os.environ.setdefault(f"SELKIES_{name}", value)
+
+
 def main() -> None:
     port = next((int(word.partition("=")[2]) for word in sys.argv if word.startswith("--port=")), 8082)
     password = read_password()
     become(ACCOUNT)
     if os.environ.get("TELEBROWSER_VIEW", "") in ("", "auto", "selkies"):
         Relay(os.path.join(os.environ.get("TELEBROWSER_DATA", "/data"), "run", "view.sock"), port, password).start()
+    keep_size()
     sys.argv = ["selkies", *sys.argv[1:], "--enable-basic-auth=true", f"--basic-auth-user={USER}", f"--basic-auth-password={password}"]
     from selkies.__main__ import main as selkies
 
