@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import uuid
@@ -29,6 +31,9 @@ BODY = """<title>{title}</title><script>window.seenByScript = window.early; n = 
 WORKER = """<title>worker</title><script>navigator.serviceWorker.register('/worker.js')</script>"""
 WORKER_JS = """oninstall = () => skipWaiting(); onactivate = event => event.waitUntil(clients.claim());
 onfetch = event => { if (event.request.url.endsWith('/from-worker')) event.respondWith(new Response('from the worker')) };"""
+
+
+STREAMED = re.compile(rb'"base64Encoded":true,"data":"([A-Za-z0-9+/=]*)"')
 
 
 class Recorder:
@@ -96,6 +101,13 @@ class Neighbour:
         what = "({url: location.href, title: document.title, size: [innerWidth, innerHeight], text: text.value})"
         window = await self.truth.call("Browser.getWindowForTarget", {"targetId": self.target})
         return {**await self.truth.eval(self.target, what), "window": window}
+
+    async def stir(self, site: str) -> None:
+        """Leave its name where a trace would look: marks, requests, and frames of its own site and of ``site``, which are gone afterwards."""
+        frames = "for (const url of urls) { const one = document.createElement('iframe'); one.src = url; await new Promise(done => { one.onload = done;"
+        script = f"(async urls => {{ performance.mark('{self.name}'); await fetch('/who?{self.name}'); {frames} document.body.append(one) }}); one.remove() }}"
+        urls = json.dumps([f"/start.html?{self.name}", f"{site}/start.html?{self.name}"])
+        await self.truth.eval(self.target, f"{script} }})({urls})", 30)
 
     async def work(self) -> None:
         """Be busy: script and pictures, until cancelled."""
@@ -266,6 +278,8 @@ class Scene:
             assert seen == "visible", "the person's tab is not selected any more"
         assert self.stack.browser_pid(self.project) == self.pid and self.stack.status(self.project)["state"] == "up"
         record = bytes(self.recorder.record)
+        # What a client reads of a stream, such as a trace, is in base64.
+        record += b"".join(base64.b64decode(piece) for piece in STREAMED.findall(record))
         assert b'"id":' in record, "the client was connected through the recorder"
         for one in (self.person, self.other):
             for mark in one.marks:

@@ -15,8 +15,8 @@ ALL = {"includedCategories": list(CATEGORIES), "excludedCategories": ["*"]}
 
 def test_categories_are_those_asked_for_among_those_that_are_harmless() -> None:
     asked = {"includedCategories": ["navigation", "loading", "*", "netlog", "v8", "v8.*", 7], "excludedCategories": ["v8"]}
-    assert confined({"traceConfig": asked})["traceConfig"] == {"includedCategories": ["loading", NEEDED], "excludedCategories": ["*"]}
-    assert confined({"categories": "-*,navigation, loading ,toplevel"})["traceConfig"]["includedCategories"] == ["loading", NEEDED]
+    assert confined({"traceConfig": asked})["traceConfig"] == {"includedCategories": ["loading", *NEEDED], "excludedCategories": ["*"]}
+    assert confined({"categories": "-*,navigation, loading ,toplevel"})["traceConfig"]["includedCategories"] == ["loading", *NEEDED]
 
 
 def test_whoever_names_none_of_them_gets_them_all() -> None:
@@ -35,7 +35,9 @@ def test_what_reaches_beyond_the_browser_is_left_out() -> None:
     assert confined(wild) == {"transferMode": "ReportEvents", "traceConfig": ALL}
     more = {"recordMode": "echoToConsole", "enableSystrace": True, "memoryDumpConfig": {}, "traceBufferSizeInKb": 1e12}
     assert confined({"traceConfig": more})["traceConfig"] == {**ALL, "traceBufferSizeInKb": MAX_BUFFER_KB}
-    assert confined({"traceConfig": {"recordMode": "recordContinuously"}})["traceConfig"] == {**ALL, "recordMode": "recordContinuously"}
+    kept = {"recordMode": "recordAsMuchAsPossible"}
+    assert confined({"traceConfig": kept})["traceConfig"] == {**ALL, **kept}
+    assert confined({"traceConfig": {"recordMode": "recordContinuously"}})["traceConfig"] == ALL, "a ring loses what tells whose an event is"
 
 
 def event(name: str, pid: int, cat: str = "loading", /, **args: object) -> dict[str, object]:
@@ -47,6 +49,11 @@ def collected(params: dict[str, object], *parts: list[dict[str, object]]) -> Tra
     for part in parts:
         trace.collect(json.dumps({"method": "Tracing.dataCollected", "params": {"value": part}, "sessionId": "A" * 32}, separators=(",", ":")).encode())
     return trace
+
+
+def kept(trace: Trace, *own: str) -> list[bytes]:
+    """The parts of a trace; ``own`` are the main frames of the client's other pages."""
+    return trace.parts(own.__contains__)
 
 
 BROWSER, OWN, LATER, FOREIGN = 1, 2, 3, 4
@@ -61,7 +68,7 @@ PARTS: tuple[list[dict[str, object]], ...] = (
 
 
 def test_a_trace_holds_the_pages_own_processes_and_no_others() -> None:
-    stream = Stream(collected({"transferMode": "ReturnAsStream"}, *PARTS))
+    stream = Stream(kept(collected({"transferMode": "ReturnAsStream"}, *PARTS)))
     first = stream.read({"size": 10})
     rest = stream.read({})
     assert not first["eof"] and rest["eof"]
@@ -71,7 +78,6 @@ def test_a_trace_holds_the_pages_own_processes_and_no_others() -> None:
         ("process_name", BROWSER),
         ("TracingStartedInBrowser", BROWSER),
         ("FrameCommittedInBrowser", BROWSER),
-        ("process_labels", OWN),
         ("ProcessReadyInBrowser", BROWSER),
         ("load", LATER),
         ("ProcessReadyInBrowser", BROWSER),
@@ -81,20 +87,20 @@ def test_a_trace_holds_the_pages_own_processes_and_no_others() -> None:
 
 
 def test_a_trace_that_does_not_say_whose_it_is_holds_nothing() -> None:
-    assert list(collected({}, PARTS[0], [event("process_name", OWN, "__metadata", name="Renderer")]).parts()) == []
-    assert list(collected({}, []).parts()) == []
+    assert kept(collected({}, PARTS[0], [event("process_name", OWN, "__metadata", name="Renderer")])) == []
+    assert kept(collected({}, [])) == []
 
 
 def test_a_trace_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("telebrowser.gateway.tracing.MAX_BYTES", 600)
     trace = collected({}, *PARTS)
-    assert trace.lost and len(list(trace.parts())) < len(PARTS)
+    assert trace.lost and len(kept(trace)) < len(PARTS)
 
 
 @pytest.mark.parametrize("params", [{"offset": -1}, {"size": 0}, {"size": "x"}, {"offset": 1.5}])
 def test_reads_of_no_sense(params: dict[str, object]) -> None:
     with pytest.raises(ProtocolError):
-        Stream(collected({})).read(params)
+        Stream(kept(collected({}))).read(params)
 
 
 def test_only_json() -> None:

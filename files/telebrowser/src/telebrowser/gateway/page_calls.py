@@ -108,12 +108,14 @@ class PageCalls:
             trace.collect(raw)
             return []
         session.trace = None
-        told: dict[str, Any] = {"dataLossOccurred": trace.lost or b'"dataLossOccurred":true' in raw}
+        trace.lost = trace.lost or b'"dataLossOccurred":true' in raw
+        parts = trace.parts(lambda frame: self._view.visible(frame) is not None)
+        told: dict[str, Any] = {"dataLossOccurred": trace.lost}
         if not trace.as_stream:
-            data = [ToClient(wire.event("Tracing.dataCollected", {"value": msgspec.Raw(b"[%b]" % part)}, name)) for part in trace.parts()]
+            data = [ToClient(wire.event("Tracing.dataCollected", {"value": msgspec.Raw(b"[%b]" % part)}, name)) for part in parts]
             return [*data, ToClient(wire.event("Tracing.tracingComplete", told, name))]
         handle = f"telebrowser-trace{wire.fresh_id()}"
-        self._streams[handle] = Stream(trace)
+        self._streams[handle] = Stream(parts)
         while len(self._streams) > MAX_STREAMS:
             del self._streams[next(iter(self._streams))]
         return [ToClient(wire.event("Tracing.tracingComplete", {**told, "stream": handle, "traceFormat": "json", "streamCompression": "none"}, name))]

@@ -1,22 +1,20 @@
 """What a client may trace: its own page, whatever Chromium writes down of other tabs.
 
 A trace that is begun in a page's session holds events of every process (measured with Chromium 156), the addresses and
-titles of all tabs among them. So the browser hands its events to the gateway, which keeps those of the page's own
-processes, and gives them on as the client wished: as events, or as a stream that it reads piece by piece.
+titles of all tabs among them. So the browser hands its events to the gateway, which keeps those of the page
+(`trace_owner`), and gives them on as the client wished: as events, or as a stream that it reads piece by piece.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
+from .trace_owner import NEEDED, TraceOwner
 from .wire import INVALID_PARAMS, ProtocolError
-
-NEEDED = "disabled-by-default-devtools.timeline"
-"""Without this category nothing would say which processes are the page's."""
 
 CATEGORIES = (
     "blink.console",
@@ -45,20 +43,8 @@ MAX_BYTES = 128 << 20
 MAX_READ = 1 << 20
 
 _KEPT = ("bufferUsageReportingInterval", "screenshotMaxSize", "screenshotMaxCount")
-_RECORD_MODES = ("recordUntilFull", "recordContinuously", "recordAsMuchAsPossible")
-
-
-_FRAMES = (b"TracingStartedInBrowser", b"FrameCommittedInBrowser", b"ProcessReadyInBrowser")
-_SHARED = (b'"Browser"', b'"GPU Process"')
-_BROWSER = frozenset({"TracingStartedInBrowser", "FrameCommittedInBrowser", "ProcessReadyInBrowser", "FrameDeletedInBrowser", "Screenshot"})
-"""Events of the browser's process that are of the traced page alone."""
-_METADATA = frozenset({"process_name", "thread_name", "process_sort_index", "thread_sort_index", "num_cpus", "trace_buffer_overflowed"})
-
-
-class _Head(msgspec.Struct):
-    pid: int = 0
-    name: str = ""
-    cat: str = ""
+_RECORD_MODES = ("recordUntilFull", "recordAsMuchAsPossible")
+"""Not a ring, which loses what tells whose an event is."""
 
 
 class _Data(msgspec.Struct):
@@ -70,8 +56,6 @@ class _Message(msgspec.Struct):
 
 
 _message = msgspec.json.Decoder(_Message)
-_head = msgspec.json.Decoder(_Head)
-_event = msgspec.json.Decoder()
 
 
 class Trace:
@@ -82,6 +66,7 @@ class Trace:
             raise ProtocolError(INVALID_PARAMS, "Only traces in JSON are given")
         self.as_stream = params.get("transferMode") == "ReturnAsStream"
         self.lost = False
+        self._owner = TraceOwner()
         self._parts: list[bytes] = []
         self._bytes = 0
 
@@ -90,67 +75,31 @@ class Trace:
         if self._bytes + len(raw) > MAX_BYTES:
             self.lost = True
             return
+        # Bit by bit as it comes: a whole trace at once would keep everybody waiting.
+        self._owner.learn(_events(raw))
         self._parts.append(raw)
         self._bytes += len(raw)
 
-    def parts(self) -> Iterator[bytes]:
-        """The events of the page, some at a time: JSON without the brackets around it."""
-        own, named = self._processes()
-        for raw in self._parts:
-            if kept := b",".join(bytes(event) for event in _events(raw) if _belongs(event, own, named)):
-                yield kept
-
-    def _processes(self) -> tuple[set[int], set[int]]:
-        """The processes that the page's frames were in, and those whose names a trace may hold."""
-        own: set[int] = set()
-        shared = {0}
-        pseudo: set[str] = set()
-        ready: dict[str, int] = {}
-        for raw in self._parts:
-            if not any(name in raw for name in (*_FRAMES, b"process_name")):
-                continue
-            for event in _events(raw):
-                head = _head.decode(event)
-                if head.name == "process_name" and any(name in bytes(event) for name in _SHARED):
-                    shared.add(head.pid)
-                if head.name.encode() not in _FRAMES:
-                    continue
-                whole = _event.decode(event)
-                data = whole.get("args", {}).get("data", {})
-                if whole["name"] == "ProcessReadyInBrowser":
-                    ready[str(data.get("processPseudoId"))] = data.get("processId", 0)
-                    continue
-                for frame in data.get("frames", [data]):
-                    own.add(frame.get("processId", 0))
-                    pseudo.add(str(frame.get("processPseudoId", "")))
-        own = (own | {process for name, process in ready.items() if name in pseudo}) - {0}
-        return own, own | shared
+    def parts(self, is_own: Callable[[str], bool]) -> list[bytes]:
+        """At the end, the events of the page, some at a time: JSON without the brackets around it. ``is_own`` as for `TraceOwner.settle`."""
+        self._owner.settle(is_own, suspect=self.lost)
+        parts = [b",".join(event for event in _events(raw) if self._owner.keeps(event)) for raw in self._parts]
+        self.lost = self.lost or self._owner.left_out
+        return [part for part in parts if part]
 
 
-def _events(raw: bytes) -> list[msgspec.Raw]:
+def _events(raw: bytes) -> list[bytes]:
     try:
-        return _message.decode(raw).params.value
+        return [bytes(event) for event in _message.decode(raw).params.value]
     except msgspec.DecodeError:
         return []
-
-
-def _belongs(event: msgspec.Raw, own: set[int], named: set[int]) -> bool:
-    try:
-        head = _head.decode(event)
-    except msgspec.DecodeError:
-        return False
-    if head.pid in own:
-        return True
-    if head.cat == "__metadata":
-        return head.name in _METADATA and head.pid in named
-    return head.name in _BROWSER
 
 
 class Stream:
     """A whole trace that a client reads piece by piece."""
 
-    def __init__(self, trace: Trace) -> None:
-        self._data = b'{"traceEvents":[' + b",".join(trace.parts()) + b"]}"
+    def __init__(self, parts: Iterable[bytes]) -> None:
+        self._data = b'{"traceEvents":[' + b",".join(parts) + b"]}"
         self._at = 0
 
     def read(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,4 +133,4 @@ def _chosen(config: Mapping[str, Any], legacy: Any) -> list[str]:
     excluded = config.get("excludedCategories")
     gone = set(map(str, excluded)) if isinstance(excluded, list) else set()
     chosen = [name for name in CATEGORIES if name in names and name not in gone] or list(CATEGORIES)
-    return chosen if NEEDED in chosen else [*chosen, NEEDED]
+    return [*chosen, *(name for name in NEEDED if name not in chosen)]
