@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from tests.e2e.person import Person
+from tests.e2e.person import SECONDS, Person
 from tests.support.stack import Stack
 from tests.support.truth import Truth
 
@@ -20,26 +20,31 @@ REASON = "Sign in at the shop"
 class Handed:
     """An open handoff: its document with a link, and the agent's page as it is."""
 
-    def __init__(self, own: Stack, project: str, document: dict[str, Any], truth: Truth) -> None:
-        self.own, self.project, self.document, self.truth = own, project, document, truth
+    def __init__(self, own: Stack, project: str, document: dict[str, Any], truth: Truth, session: str) -> None:
+        self.own, self.project, self.document, self.truth, self.session = own, project, document, truth, session
         self.id, self.target, self.link = str(document["id"]), str(document["target"]), str(document["link"])
 
     async def show(self, url: str) -> None:
         """Load a page in the agent's tab."""
-        session = await self.truth.attach(self.target)
-        await self.truth.call("Page.navigate", {"url": url}, session)
-        await self.page("document.readyState", "complete")
-        await self.truth.detach(session)
+        await self.truth.call("Page.navigate", {"url": url}, self.session)
+        await self.page(f"location.href === {url!r} && document.readyState", "complete")
+
+    async def eval(self, code: str) -> Any:
+        """The value of an expression in the agent's page. The session stays: one that detaches ends what others have switched on."""
+        answer = await self.truth.call("Runtime.evaluate", {"expression": code, "returnByValue": True, "awaitPromise": True}, self.session)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
 
     async def page(self, code: str, value: Any) -> None:
         """What the agent's page shows, or comes to show."""
-        assert (found := await self.truth.wait(self.target, code, value)) == value, found
+        end = asyncio.get_running_loop().time() + SECONDS
+        while (found := await self.eval(code)) != value:
+            assert asyncio.get_running_loop().time() < end, f"{code} is {found!r}, not {value!r}"
+            await asyncio.sleep(0.05)
 
     async def press(self, person: Person, selector: str) -> None:
         """Let the person press something of the page by a click into the picture."""
-        x, y = await self.truth.eval(
-            self.target, f"(b => [b.x + b.width / 2, b.y + b.height / 2])(document.querySelector({selector!r}).getBoundingClientRect())"
-        )
+        x, y = await self.eval(f"(b => [b.x + b.width / 2, b.y + b.height / 2])(document.querySelector({selector!r}).getBoundingClientRect())")
         at = await person.eval(
             "(()=>{const f=document.querySelector('iframe'),a=f.getBoundingClientRect(),w=f.contentWindow,c=w.document.getElementById('picture')"
             f".getBoundingClientRect(),s=c.width/w.shownWidth();return [a.x+f.clientLeft+c.x+{x}*s,a.y+f.clientTop+c.y+{y}*s]}})()"
@@ -71,7 +76,8 @@ async def hand(own: Stack, project: str, truths: Callable[..., Any], reason: str
     body = json.dumps({"reason": reason, "agent": "tests", **more}).encode()
     made = await asyncio.to_thread(own.http, "POST", f"s/{session}/handoff", project, body)
     assert made.status == 201, made
-    handed = Handed(own, project, made.json, await truths(own.ws(project)))
+    truth = await truths(own.ws(project))
+    handed = Handed(own, project, made.json, truth, await truth.attach(made.json["target"]))
     try:
         yield handed
     finally:

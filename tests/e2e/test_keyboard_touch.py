@@ -176,7 +176,7 @@ async def test_on_a_phone(person: Person, keys: Keys, handed: Handed) -> None:
 
 
 async def tap_in_picture(keys: Keys, handed: Handed, person: Person) -> None:
-    x, y = await handed.truth.eval(handed.target, "(b => [b.x + 50, b.y + b.height / 2])(field.getBoundingClientRect())")
+    x, y = await handed.eval("(b => [b.x + 50, b.y + b.height / 2])(field.getBoundingClientRect())")
     shown = f"(c => ({{x: c.x + {x} * c.width / w.shownWidth(), y: c.y + {y} * c.width / w.shownWidth(), width: 0, height: 0}}))"
     await keys.tap(*await person.eval(in_view(f"{shown}(w.document.getElementById('picture').getBoundingClientRect())")))
 

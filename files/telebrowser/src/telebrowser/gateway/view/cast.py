@@ -86,6 +86,10 @@ class Cast:
             await select.choose(self._call, message)
         elif kind == "files":
             await self._files([])
+        elif kind == "reload":
+            # What opened before the view did, such as that window, goes with its page.
+            if self._session:
+                self._link.post("Page.reload", {}, self._session)
         else:
             await self._act(message)
 
@@ -100,8 +104,19 @@ class Cast:
         if edge == "released" and self._listed:
             self._listed = False
             return
+        if message.get("k") in ("pressed", "released", "down"):
+            self._no_passkey_window()
         for command in commands if self._session else ():
             self._link.post(command.method, command.params, self._session)
+
+    def _no_passkey_window(self) -> None:
+        """Chromium's window for passkeys is in no picture and takes all input from the tab: with an environment without authenticators it does not open.
+
+        Any client that detaches from the tab ends that environment, so that it is asked for again before whatever may open the window.
+        An authenticator that an agent has put there stays.
+        """
+        if self._may_act and self._session:
+            self._link.post("WebAuthn.enable", {"enableUI": False}, self._session)
 
     async def give_files(self, paths: list[str]) -> None:
         """Answer the file chooser that is open."""
@@ -143,6 +158,7 @@ class Cast:
                 ("Page.setInterceptFileChooserDialog", {"enabled": True}),
             ):
                 self._link.post(method, params, self._session)
+            self._no_passkey_window()
             await self._start()
         except wire.ProtocolError:
             # It closed meanwhile; the next look shows another.

@@ -120,6 +120,7 @@ function at(event) {
 const drag = document.getElementById("drag");
 drag.addEventListener("click", () => drag.setAttribute("aria-pressed", String(drag.getAttribute("aria-pressed") !== "true")));
 document.getElementById("keyboard").addEventListener("click", () => typing.focus({ preventScroll: true }));
+document.getElementById("reload").addEventListener("click", () => { tell({ t: "reload" }); typing.focus({ preventScroll: true }); });
 const larger = document.getElementById("larger");
 larger.addEventListener("click", () => { larger.setAttribute("aria-pressed", String(stage.classList.toggle("large"))); fit(); });
 const scrolls = (event) => event.pointerType === "touch" && drag.getAttribute("aria-pressed") !== "true";
