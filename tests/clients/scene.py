@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
+import gzip
 import json
 import os
-import re
 import signal
 import subprocess
 import uuid
@@ -31,9 +30,6 @@ BODY = """<title>{title}</title><script>window.seenByScript = window.early; n = 
 WORKER = """<title>worker</title><script>navigator.serviceWorker.register('/worker.js')</script>"""
 WORKER_JS = """oninstall = () => skipWaiting(); onactivate = event => event.waitUntil(clients.claim());
 onfetch = event => { if (event.request.url.endsWith('/from-worker')) event.respondWith(new Response('from the worker')) };"""
-
-
-STREAMED = re.compile(rb'"base64Encoded":true,"data":"([A-Za-z0-9+/=]*)"')
 
 
 class Recorder:
@@ -278,8 +274,6 @@ class Scene:
             assert seen == "visible", "the person's tab is not selected any more"
         assert self.stack.browser_pid(self.project) == self.pid and self.stack.status(self.project)["state"] == "up"
         record = bytes(self.recorder.record)
-        # What a client reads of a stream, such as a trace, is in base64.
-        record += b"".join(base64.b64decode(piece) for piece in STREAMED.findall(record))
         assert b'"id":' in record, "the client was connected through the recorder"
         for one in (self.person, self.other):
             for mark in one.marks:
@@ -289,3 +283,20 @@ class Scene:
         """The client's tabs close after the grace time, and those of others stay."""
         left = await self.person.truth.until_targets(lambda infos: {info["targetId"] for info in infos} == self.known)
         assert {info["targetId"] for info in left} == self.known
+
+
+def events(scene: Scene, name: str) -> list[dict[str, Any]]:
+    """The events of a trace that a client saved; nothing in it is of others."""
+    raw = (scene.home / name).read_bytes()
+    raw = gzip.decompress(raw) if name.endswith(".gz") else raw
+    for one in (scene.person, scene.other):
+        for mark in one.marks:
+            assert mark.encode() not in raw, raw[max(0, raw.find(mark.encode()) - 400) :][:800]
+    found: list[dict[str, Any]] = json.loads(raw)["traceEvents"]
+    return found
+
+
+async def stir(scene: Scene, pages: Pages) -> None:
+    """The others do what a trace would show, in processes of their own and in those that their frames share with the client's pages."""
+    for one in (scene.person, scene.other):
+        await one.stir(pages.other)

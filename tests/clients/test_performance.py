@@ -3,38 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
-import json
 import re
-from typing import Any
 
 from tests.support.pages import Pages
 from tests.support.stack import Stack
 
-from .scene import Scene
+from .scene import events, stir
 from .servers import ChromeDevtools, running
 
 SLOW = """<title>measured</title><style>p {{ color: red }}</style><h1>measured</h1><script>performance.mark('own-mark');
 const end = performance.now() + 80; while (performance.now() < end) ; setInterval(function ownWork() {{ for (let i = 0; i < 1e5; i++) ; }}, 20)</script>
 <img src=/who?picture width=300 height=200><iframe src='{other}/start.html?inside'></iframe>"""
 USEFUL = {"TracingStartedInBrowser", "ResourceSendRequest", "ParseHTML", "Layout", "RunTask", "ProfileChunk", "firstContentfulPaint", "own-mark"}
-
-
-def events(scene: Scene, name: str) -> list[dict[str, Any]]:
-    """The events of a trace that the server saved; nothing in it is of others."""
-    raw = (scene.home / name).read_bytes()
-    raw = gzip.decompress(raw) if name.endswith(".gz") else raw
-    for one in (scene.person, scene.other):
-        for mark in one.marks:
-            assert mark.encode() not in raw, raw[max(0, raw.find(mark.encode()) - 400) :][:800]
-    found: list[dict[str, Any]] = json.loads(raw)["traceEvents"]
-    return found
-
-
-async def stir(scene: Scene, pages: Pages) -> None:
-    """The others do what a trace would show, in processes of their own and in those that their frames share with the client's pages."""
-    for one in (scene.person, scene.other):
-        await one.stir(pages.other)
 
 
 async def test_performance_tools(stack: Stack, pages: Pages) -> None:

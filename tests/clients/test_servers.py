@@ -10,6 +10,7 @@ from tests.support.pages import Pages
 from tests.support.proc import until
 from tests.support.stack import Stack
 
+from .scene import events, stir
 from .servers import AgentBrowser, ChromeDevtools, PlaywrightMcp, running
 
 
@@ -159,8 +160,29 @@ async def test_agent_browser(stack: Stack, pages: Pages) -> None:
         assert "700" in (await ab("agent_browser_eval", script="innerWidth")).text
         await ab("agent_browser_eval", script="download.click()")
         await asyncio.to_thread(until, (scene.downloads / "own.txt").exists, "the download is there")
-        await ab("agent_browser_cookies_set", name="crumb", value="ab", url=pages.base)
-        assert "crumb" in (await ab("agent_browser_cookies_get")).text
+
+        # It accepts an alert by itself; what asks a question waits for its tools.
+        async def dialog() -> str:
+            told = json.loads((await ab("agent_browser_dialog_status")).text)["data"]
+            return f"{told['type']} {told['message']}" if told["hasDialog"] else ""
+
+        for answer, said in (("accept", "true typed"), ("dismiss", "false null")):
+            await ab("agent_browser_click", selector="#dialogs")
+            assert await dialog() == "confirm two"
+            await ab(f"agent_browser_dialog_{answer}")
+            assert await dialog() == "prompt three"
+            await ab(f"agent_browser_dialog_{answer}", **({"text": "typed"} if answer == "accept" else {}))
+            assert await dialog() == ""
+            assert said in (await ab("agent_browser_get_text", selector="#dialogs")).text
+
+        # A trace and a script profile of the own page, while the others leave their names where a trace would show them.
+        for kind in ("trace", "profiler"):
+            path = scene.home / f"{kind}.json"
+            await ab(f"agent_browser_{kind}_start")
+            await stir(scene, pages)
+            await ab("agent_browser_eval", script=f"performance.mark('own-{kind}')")
+            await ab(f"agent_browser_{kind}_stop", path=str(path))
+            assert {"TracingStartedInBrowser", f"own-{kind}"} <= {event["name"] for event in events(scene, path.name)}
 
         await ab("agent_browser_open", url=f"{pages.base}/frames.html")
         assert "start" in (await ab("agent_browser_snapshot")).text or "press" in (await ab("agent_browser_snapshot")).text

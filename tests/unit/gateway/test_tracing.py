@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 
 import pytest
@@ -72,7 +71,7 @@ def test_a_trace_holds_the_pages_own_processes_and_no_others() -> None:
     first = stream.read({"size": 10})
     rest = stream.read({})
     assert not first["eof"] and rest["eof"]
-    events = json.loads(base64.b64decode(first["data"]) + base64.b64decode(rest["data"]))["traceEvents"]
+    events = json.loads(first["data"] + rest["data"])["traceEvents"]
     assert [(row["name"], row["pid"]) for row in events] == [
         ("load", OWN),
         ("process_name", BROWSER),
@@ -95,6 +94,21 @@ def test_a_trace_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("telebrowser.gateway.tracing.MAX_BYTES", 600)
     trace = collected({}, *PARTS)
     assert trace.lost and len(kept(trace)) < len(PARTS)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_no_character_is_cut(size: int) -> None:
+    """A stream is read as text, whatever the size of the pieces; each read comes nearer to the end."""
+    stream = Stream(["\"é\U0001f30d\"".encode()])
+    told, text = {"eof": False}, ""
+    for _ in range(100):
+        told = stream.read({"size": size})
+        text += told["data"]
+        assert told["base64Encoded"] is False and told["data"]
+        if told["eof"]:
+            break
+    assert json.loads(text) == {"traceEvents": ["é\U0001f30d"]}
+    assert stream.read({}) == {"base64Encoded": False, "data": "", "eof": True}
 
 
 @pytest.mark.parametrize("params", [{"offset": -1}, {"size": 0}, {"size": "x"}, {"offset": 1.5}])

@@ -7,7 +7,6 @@ titles of all tabs among them. So the browser hands its events to the gateway, w
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -107,9 +106,20 @@ class Stream:
         offset, size = params.get("offset", self._at), params.get("size", MAX_READ)
         if not isinstance(offset, int) or not isinstance(size, int) or offset < 0 or size < 1:
             raise ProtocolError(INVALID_PARAMS, "Invalid parameters: offset and size: positive integers expected")
-        piece = self._data[offset : offset + min(size, MAX_READ)]
-        self._at = offset + len(piece)
-        return {"base64Encoded": True, "data": base64.b64encode(piece).decode(), "eof": self._at >= len(self._data)}
+        self._at = self._boundary(offset, offset + min(size, MAX_READ))
+        # As text, like the browser: there are clients that look at nothing but the data.
+        return {"base64Encoded": False, "data": self._data[offset : self._at].decode(errors="replace"), "eof": self._at >= len(self._data)}
+
+    def _boundary(self, start: int, end: int) -> int:
+        """``end``, or the place near it where no character is cut; beyond ``start``, so that every read comes nearer to the end."""
+        end = min(end, len(self._data))
+        while start < end < len(self._data) and self._data[end] & 0xC0 == 0x80:
+            end -= 1
+        if end <= start < len(self._data):
+            end = start + 1
+            while end < len(self._data) and self._data[end] & 0xC0 == 0x80:
+                end += 1
+        return end
 
 
 def confined(params: Mapping[str, Any]) -> dict[str, Any]:
