@@ -19,6 +19,7 @@ from .announcement import key, socket_path
 from .children import Child, Children, resolve
 from .labwc import LabwcDisplay
 from .leftovers import end_recorded
+from .letters import LAYOUT, LETTERS
 from .profile import Profile
 from .x11 import XError, authority, connect
 from .x11_servers import XServer, check
@@ -143,7 +144,7 @@ class X11Display:
         self._manager_task = asyncio.create_task(self._keep_manager(manager))
         try:
             async with asyncio.timeout(START_DEADLINE):
-                await self._wait_for_manager()
+                await self._set_up()
         except (TimeoutError, XError):
             await self.stop()
             raise ExitError(EXIT_FAILED, f"openbox did not start within {START_DEADLINE:.0f} s; see {self._log_path}") from None
@@ -184,11 +185,25 @@ class X11Display:
             # Not at full speed when it cannot run at all.
             await asyncio.wait({self._server.ended}, timeout=1.0)
 
-    async def _wait_for_manager(self) -> None:
+    async def _set_up(self) -> None:
         async with connect(self.name, self._cookie) as client:
+            if self._kind.shows:
+                await self._set_layout()
+                await client.bind(LETTERS)
             await client.watch()
             while not await client.numbers(client.root, "_NET_SUPPORTING_WM_CHECK"):
                 await client.wait_for_any_change()
+
+    async def _set_layout(self) -> None:
+        try:
+            setter = self._children.spawn(
+                ["setxkbmap", "-layout", LAYOUT], environ={**_base_environment(), **self.own_environment}, stderr=asyncio.subprocess.DEVNULL
+            )
+        except OSError as error:
+            log.warning("the keyboard of the display stays American: setxkbmap: %s", error.strerror)
+            return
+        if await setter.ended:
+            log.warning("the keyboard of the display stays American: setxkbmap ended with code %d", setter.ended.result())
 
     @property
     def lost(self) -> bool:

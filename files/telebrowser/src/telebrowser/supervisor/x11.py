@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 AUTH_NAME = b"MIT-MAGIC-COOKIE-1"
 PROPERTY_NOTIFY = 28
@@ -43,6 +43,7 @@ class XClient:
         self._sequence = 0
         self._changes: set[int] = set()
         self.root = 0
+        self._keycodes = (0, 0)
 
     async def _set_up(self, cookie: bytes) -> None:
         self._writer.write(struct.pack("<BxHHHHxx", ord("l"), 11, 0, len(AUTH_NAME), len(cookie)) + _padded(AUTH_NAME) + _padded(cookie))
@@ -52,6 +53,7 @@ class XClient:
             raise XError("the X server refused the connection")
         vendor_length = struct.unpack_from("<H", body, 16)[0]
         formats = body[21]
+        self._keycodes = (body[26], body[27])
         self.root = struct.unpack_from("<I", body, 32 + vendor_length + -vendor_length % 4 + 8 * formats)[0]
 
     def _send(self, request: bytes) -> None:
@@ -73,6 +75,19 @@ class XClient:
                 if packet[0] == 0:
                     raise XError(f"the X server refused a request (error {packet[1]})")
                 return packet
+
+    async def bind(self, letters: Sequence[tuple[int, int]]) -> None:
+        """Give the keys that have no symbol a letter each, as lower and upper keysym; what finds no key is left out."""
+        first, last = self._keycodes
+        self._send(struct.pack("<BxHBBxx", 101, 2, first, last - first + 1))
+        reply = await self._reply()
+        symbols = struct.unpack(f"<{(last - first + 1) * reply[1]}I", reply[32:])
+        # The lowest number is none that a keyboard could have.
+        free = [first + place for place in range(1, last - first + 1) if not any(symbols[place * reply[1] : (place + 1) * reply[1]])]
+        for code, pair in zip(free, letters, strict=False):
+            self._send(struct.pack("<BBHBBxx2I", 100, 1, 4, code, 2, *pair))
+        # Nothing answers to that, but to what comes after.
+        await self.atom("WM_NAME")
 
     async def atom(self, name: str) -> int:
         """The number of an atom."""

@@ -1,0 +1,196 @@
+"""The whole desktop by VNC: a second Chromium is the person, and does by real mouse and keyboard in the picture what the agent could not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import scratch_dir
+from tests.e2e.desktop import Kind, scenes
+from tests.e2e.person import Person
+from tests.support import proc
+from tests.support.pages import Pages
+from tests.support.stack import Stack, free_port, request
+
+PROJECT = "desk"
+VIEW = "document.querySelector('iframe')?.contentWindow"
+# The picture has its place, and something other than one colour is in it.
+DRAWN = (
+    f"(()=>{{const c={VIEW}?.document?.querySelector('#stage canvas');if(!c||c.width<2)return false;"
+    "const d=c.getContext('2d').getImageData(0,0,c.width,c.height).data,s=new Set();"
+    "for(let i=0;i<d.length;i+=4001*4)s.add(d[i]<<16|d[i+1]<<8|d[i+2]);return s.size>2})()"
+)
+VNC = Kind(DRAWN, "#stage canvas")
+Begin = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def desk() -> Iterator[Stack]:
+    """A stack whose desktop can be seen."""
+    root = scratch_dir("vnc")
+    running = Stack(root, TELEBROWSER_PEOPLE_PORT=str(free_port()), TELEBROWSER_VIEW="vnc")
+    try:
+        yield running.start()
+    finally:
+        running.stop()
+        shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture
+async def begin(desk: Stack, person: Person, pages: Pages, home: Path, clients: Callable[..., Any], truths: Callable[..., Any]) -> AsyncIterator[Begin]:
+    async with scenes(desk, VNC, person, pages, home, clients, truths) as start:
+        yield start
+
+
+async def test_a_login_with_a_code_survives_sigkill(desk: Stack, person: Person, begin: Begin) -> None:
+    scene, hands = await begin("login")
+    await hands.click(scene.target, 100, 40)
+    await scene.page("document.activeElement.id", "user")
+    await hands.type("ann")
+    await scene.page("user.value", "ann")
+    await hands.click(scene.target, 100, 100)
+    # The window manager looks at a press before the page gets it; hands do not type so soon.
+    await scene.page("document.activeElement.id", "word")
+    await hands.type("s3cret")
+    await scene.page("word.value", "s3cret")
+    await hands.click(scene.target, 100, 160)
+    await scene.page("document.title", "code")
+    await hands.click(scene.target, 100, 40)
+    await scene.page("document.activeElement.id", "code")
+    await hands.type("123456")
+    await scene.page("document.title", "signed in")
+    await person.picture("vnc", height=1200, width=1300)
+    await person.eval("document.querySelector('#note').value = 'signed in'")
+    await person.press("button[formaction$='/done']")
+    await person.heading("Done")
+    pid = desk.browser_pid(PROJECT)
+    os.kill(pid, signal.SIGKILL)
+    answer = await scene.call
+    assert not answer.error and answer.data["state"] == "done" and answer.data["page"]["title"] == "signed in", answer
+    await asyncio.to_thread(proc.until, lambda: desk.status(PROJECT)["state"] == "up" and desk.status(PROJECT)["pid"] != pid, "the browser is started anew", 40)
+    await scene.agent.ok("browser_navigate", url=f"{scene.sites.base}/who")
+    assert "login=yes" in (await scene.agent.ok("browser_get_text")).text
+    assert "s3cret" not in desk.output("gateway") and "123456" not in desk.output("gateway") + desk.output("supervisor")
+
+
+async def test_a_window_that_closes_itself(begin: Begin) -> None:
+    scene, hands = await begin("opener")
+    await hands.click(scene.target, 100, 40)
+    found = await scene.truth.until_targets(lambda infos: any(info["url"].endswith("/window.html") for info in infos))
+    window = next(info["targetId"] for info in found if info["url"].endswith("/window.html"))
+    assert await scene.truth.wait(window, "document.readyState", "complete") == "complete"
+    assert await scene.truth.wait(window, "document.hasFocus()", True) is True
+    await hands.click(window, 100, 40)
+    await scene.page("document.title", "by window")
+
+
+async def test_a_puzzle_that_is_dragged(begin: Begin) -> None:
+    scene, hands = await begin("puzzle")
+    await hands.drag(scene.target, 50, 50, 250)
+    await scene.page("document.title", "solved")
+
+
+@pytest.mark.parametrize("text", ["Ann <>/|~@\\{}", "äöüßÄÖÜ", "éèàçñåøæêáíóúëâîôûïãõìòùœŠžŁčř¿€"])
+async def test_what_is_typed_arrives(begin: Begin, text: str) -> None:
+    """However fast it is: a password has them, too."""
+    scene, hands = await begin("login")
+    await hands.click(scene.target, 100, 40)
+    await scene.page("document.activeElement.id", "user")
+    await hands.type(text)
+    await scene.page("user.value", text)
+
+
+async def test_an_emoji_can_only_be_pasted(begin: Begin) -> None:
+    """Chromium knows no key of X for it."""
+    scene, hands = await begin("login")
+    await hands.click(scene.target, 100, 40)
+    await scene.page("document.activeElement.id", "user")
+    await hands.type("a😀b")
+    await scene.page("user.value", "ab")
+
+
+@pytest.mark.parametrize("text", ["日本語", "😀 äß", "x" * 10_000])
+async def test_what_is_pasted_arrives(begin: Begin, person: Person, text: str) -> None:
+    """By the panel, which is also the way for composed text."""
+    scene, hands = await begin("login")
+    await hands.click(scene.target, 100, 40)
+    await scene.page("document.activeElement.id", "user")
+    await person.eval(
+        f"(d=>{{d.querySelector('#text').click();d.querySelector('#words').value={json.dumps(text)};d.querySelector('#send').click()}})({VIEW}.document)"
+    )
+    await scene.page("user.value", text)
+
+
+async def test_the_persons_own_paste_key(begin: Begin, person: Person) -> None:
+    scene, hands = await begin("login")
+    await hands.click(scene.target, 100, 40)
+    await scene.page("document.activeElement.id", "user")
+    await person.eval(
+        f"(()=>{{const w={VIEW},d=new w.DataTransfer();d.setData('text/plain','größe');"
+        "w.document.querySelector('#stage canvas').dispatchEvent(new w.ClipboardEvent('paste',{clipboardData:d,cancelable:true,bubbles:true}))})()"
+    )
+    await scene.page("user.value", "größe")
+
+
+async def test_a_watcher_cannot_act_and_a_withdrawn_view_shows_nothing(desk: Stack, person: Person, begin: Begin) -> None:
+    scene, hands = await begin("login", "#watch")
+    assert await person.eval(f"{VIEW}.document.querySelector('#text')") is None
+    await hands.click(scene.target, 100, 40)
+    await hands.type("x")
+    # One who makes the page send it all the same.
+    sent = await person.eval(
+        f"(async()=>{{const w={VIEW},u=new w.URL('socket',w.location.href);u.protocol='ws:';const s=new w.WebSocket(u);s.binaryType='arraybuffer';"
+        "await new Promise(d=>s.onopen=d);const say=a=>s.send(new Uint8Array(a));"
+        "say([...'RFB 003.008\\n'].map(c=>c.charCodeAt(0)));say([1]);say([1]);"
+        "say([4,1,0,0,0,0,0,0x78]);say([4,0,0,0,0,0,0,0x78]);say([5,1,0,100,0,200]);say([5,0,0,100,0,200]);"
+        "say([3,0,0,0,0,0,0,16,0,16]);"
+        "await new Promise((d,f)=>{let n=0;s.onmessage=e=>{n+=e.data.byteLength;if(n>100)d()};s.onclose=()=>f('closed')});s.close();return true})()"
+    )
+    assert sent is True
+    address = await person.eval(f"{VIEW}.location.href")
+    assert (await asyncio.to_thread(request, address)).status == 200
+    await asyncio.to_thread(desk.http, "POST", f"handoffs/{scene.handoff['id']}", PROJECT, b'{"state": "cancelled"}')
+    await person.heading("No longer needed")
+    for path in ("", "novnc/core/rfb.js", "socket"):
+        assert (await asyncio.to_thread(request, address + path)).status == 403
+    await scene.page("document.activeElement.id + user.value", "")
+    assert (await scene.call).data["state"] == "cancelled"
+
+
+async def test_two_people_one_controls(desk: Stack, person: Person, begin: Begin) -> None:
+    scene, hands = await begin("login")
+    second = (await asyncio.to_thread(desk.launcher, "open", "--project", PROJECT)).stdout.strip()
+    context = (await person.truth.call("Target.createBrowserContext"))["browserContextId"]
+    other = Person(person.truth, (await person.truth.call("Target.createTarget", {"url": "about:blank", "browserContextId": context}))["targetId"])
+    await other.goto(second)
+    await other.press("button")
+    await other.heading("Sign in")
+    await other.press("#take")
+    await other.shows("document.querySelector('#take').textContent", "Take over")
+    await other.press("#take")
+    await other.shows(DRAWN, True)
+    await person.shows("document.querySelector('iframe')", None)
+    await person.truth.call("Target.disposeBrowserContext", {"browserContextId": context})
+    assert hands.session and scene.handoff["id"]
+
+
+async def test_the_view_comes_back_after_its_server_was_killed(desk: Stack, person: Person, begin: Begin) -> None:
+    """The display goes with it, and browsers with that: the handoff ends as its page is gone, the next one is shown again."""
+    scene, _ = await begin("login")
+    pid = desk.browser_pid(PROJECT)
+    record = json.loads((desk.data / "run" / "display.json").read_text())
+    os.kill(record["pid"], signal.SIGKILL)
+    answer = await scene.call
+    assert answer.data["state"] == "failed", answer
+    await asyncio.to_thread(proc.until, lambda: desk.status(PROJECT)["state"] == "up" and desk.status(PROJECT)["pid"] != pid, "the browser is started anew", 40)
+    scene, hands = await begin("puzzle")
+    await hands.drag(scene.target, 50, 50, 250)
+    await scene.page("document.title", "solved")
