@@ -111,6 +111,8 @@ async def scenes(
         await person.goto((await asyncio.to_thread(desk.launcher, "open", "--project", project)).stdout.strip())
         await person.press("button")
         await person.heading("Sign in")
+        # A button does nothing before the page's script has run.
+        await person.shows("document.readyState", "complete")
         await person.press(way)
         await person.shows(kind.shown, True)
         return scene, Hands(person, session, truth, kind.surface)

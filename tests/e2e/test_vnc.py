@@ -140,6 +140,21 @@ async def test_the_persons_own_paste_key(begin: Begin, person: Person) -> None:
     await scene.page("user.value", "größe")
 
 
+async def test_escape_then_tab_leads_out(begin: Begin, person: Person) -> None:
+    """For who has no mouse; a tab alone goes to the browser, as all keys do."""
+    scene, hands = await begin("login")
+    await hands.click(scene.target, 100, 40)
+    await scene.page("document.activeElement.id", "user")
+    tab = {"key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}
+    escape = {"key": "Escape", "code": "Escape", "windowsVirtualKeyCode": 27}
+    inside = f"{VIEW}.document.activeElement === {VIEW}.document.querySelector('#stage canvas')"
+    for key, stays in ((tab, True), (escape, True), (tab, False)):
+        for kind in ("rawKeyDown", "keyUp"):
+            await hands.send("Input.dispatchKeyEvent", type=kind, **key)
+        await scene.page("document.activeElement.id", "word")
+        await person.shows(f"document.activeElement.tagName === 'IFRAME' && {inside}", stays)
+
+
 async def test_a_watcher_cannot_act_and_a_withdrawn_view_shows_nothing(desk: Stack, person: Person, begin: Begin) -> None:
     scene, hands = await begin("login", "#watch")
     assert await person.eval(f"{VIEW}.document.querySelector('#text')") is None

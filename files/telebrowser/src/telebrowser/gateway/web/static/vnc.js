@@ -9,6 +9,7 @@ const CONTROL = 0xffe3, ALT = 0xffe9, V = 0x76;
 const { default: RFB } = await import(new URL("novnc/core/rfb.js", location.href));
 let screen;
 let waits = 500;
+let escaped = false;
 
 function connect() {
   const address = new URL("socket", location.href);
@@ -62,7 +63,12 @@ if (acts) {
     screen.focus();
   });
   // The person's own paste key: noVNC would send the key alone.
-  addEventListener("keydown", (event) => { if (!box.open && (event.ctrlKey || event.metaKey) && event.code === "KeyV") event.stopImmediatePropagation(); }, true);
+  // And the way out for who has no mouse: Escape, then Tab.
+  addEventListener("keydown", (event) => {
+    const out = escaped && event.key === "Tab";
+    if (event.key !== "Shift") escaped = event.key === "Escape";
+    if (out || (!box.open && (event.ctrlKey || event.metaKey) && event.code === "KeyV")) event.stopImmediatePropagation();
+  }, true);
   addEventListener("paste", (event) => {
     const text = event.clipboardData?.getData("text/plain");
     if (box.open || !text) return;
