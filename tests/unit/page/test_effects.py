@@ -93,3 +93,26 @@ async def test_the_end_of_the_former_load_is_not_the_end_of_the_new_request() ->
         tab._stopped({"frameId": TARGET})
         tab._requested({"frameId": TARGET, "url": "http://a/next", "disposition": "currentTab"})
         assert watch.navigating
+
+
+async def test_a_file_that_a_link_saves_is_waited_for_until_the_browser_tells_of_it() -> None:
+    tab = new_tab()
+    with tab.watch() as watch:
+        watch.saves = "http://a/file.bin"
+        concluding = asyncio.create_task(conclude(tab, watch, Deadline(60)))
+        await asyncio.sleep(0)
+        assert not concluding.done()
+        watch.downloads.append({"name": "file.bin", "url": "http://a/file.bin", "state": "completed", "size": 1, "path": ""})
+        watch.touch()
+        async with asyncio.timeout(5):
+            await concluding
+        assert "downloading" not in describe(tab, watch)
+
+
+async def test_a_file_that_does_not_come_in_time_is_told() -> None:
+    tab = new_tab()
+    with tab.watch() as watch:
+        watch.saves = "http://a/" + "x" * 1000
+        await conclude(tab, watch, Deadline(0.1))
+        told = describe(tab, watch)
+        assert len(told["downloading"]["url"]) == 500 and "downloads" not in told

@@ -20,6 +20,7 @@ TAB_WAIT = 2.0
 FRAME_WAIT = 1.0
 DOWNLOAD_WAIT = 3.0
 REQUEST_WAIT = 0.6
+MAX_URL = 500
 
 
 class Watch:
@@ -35,6 +36,8 @@ class Watch:
         self.new_tabs: list[Tab] = []
         self.dialogs: list[dict[str, Any]] = []
         self.downloads: list[dict[str, Any]] = []
+        self.saves: str | None = None
+        """What the page has the browser save, which tells nothing of it before the server has answered."""
         self.choosers: list[str] = []
         self.frames: set[str] = set()
         self.requests: set[str] = set()
@@ -85,6 +88,8 @@ async def conclude(tab: Tab, watch: Watch, deadline: Deadline) -> None:
         await _arrive(tab, watch, deadline)
     if watch.frames:
         await watch.until(lambda: not watch.frames, deadline.left(FRAME_WAIT))
+    if watch.saves is not None:
+        await watch.until(lambda: bool(watch.downloads) or watch.began, deadline.left(DOWNLOAD_WAIT))
     if watch.downloads:
         await watch.until(lambda: all(download["state"] != "inProgress" for download in watch.downloads), deadline.left(DOWNLOAD_WAIT))
 
@@ -125,6 +130,8 @@ def describe(tab: Tab, watch: Watch) -> dict[str, Any]:
         told["dialogs"] = [{key: value for key, value in dialog.items() if key != "told"} for dialog in watch.dialogs]
     if watch.downloads:
         told["downloads"] = [download_told(download) for download in watch.downloads]
+    elif watch.saves is not None and not watch.began:
+        told["downloading"] = {"url": watch.saves[:MAX_URL], "note": "the file has not begun to come yet; browser_downloads shows it when it is there"}
     if watch.choosers:
         told["file_chooser"] = {"mode": watch.choosers[-1], "note": "the page asks for a file: call browser_upload with paths and no target"}
     return told

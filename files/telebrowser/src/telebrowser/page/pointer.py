@@ -63,6 +63,7 @@ async def click_element(engine: Engine, tab: Tab, element: Element, args: dict[s
             seen = {"lost": True}
         if seen.get("missed"):
             continue
+        watch.saves = seen.get("saves")
         await conclude(tab, watch, deadline)
         effects = describe(tab, watch)
         reached = seen.get("lost") or any(kind in ("click", "mousedown", "auxclick", "contextmenu") for kind in seen.get("seen", ()))
@@ -128,6 +129,7 @@ async def _force(engine: Engine, tab: Tab, element: Element, watch: Watch, deadl
     done = await element.document.call("forceClick", element.number, timeout=deadline.left())
     if "error" in done:
         raise_for(done, element, engine)
+    watch.saves = done.get("saves")
     await conclude(tab, watch, deadline)
     return {"clicked": True, **element.given, "x": round(done["x"], 1), "y": round(done["y"], 1), "forced": True, **describe(tab, watch)}
 

@@ -114,6 +114,15 @@ async function prepareClick(number, options) {
   return failure;
 }
 
+// Where a click leads that saves a file of the page's own origin: the browser says nothing of it before the server has answered.
+// Other links with the attribute are followed like any link.
+const clickOf = (event) => ({ event, link: event.composedPath().find((at) => at.tagName === "A" || at.tagName === "AREA") });
+function savedBy(click) {
+  if (!click || !click.link || click.event.defaultPrevented || !click.link.hasAttribute("download")) return null;
+  const { href, origin } = click.link;
+  return /^(blob|data):/.test(href) || (href && origin === location.origin) ? href : null;
+}
+
 // Guards the coming press: an event that would reach something else is stopped, and seen.
 function arm(element, options) {
   disarm();
@@ -122,6 +131,7 @@ function arm(element, options) {
   const outer = [element];
   for (let at = root; at && at.host; at = at.host.getRootNode()) outer.push(at.host);
   watch.listener = (event) => {
+    if (event.type === "click") watch.click = clickOf(event);
     if (!event.isTrusted) return;
     const hit = event.composedPath()[0];
     const ok = reaches(hit, element) || outer.includes(hit);
@@ -149,7 +159,7 @@ async function finishClick() {
   await tick();
   const watch = disarm();
   if (!watch) return { lost: true };
-  return { seen: watch.seen, missed: watch.missed, mutated: watch.mutated, connected: watch.element.isConnected };
+  return { seen: watch.seen, missed: watch.missed, mutated: watch.mutated, connected: watch.element.isConnected, saves: savedBy(watch.click) };
 }
 
 async function painted() {
@@ -162,10 +172,10 @@ function forceClick(number) {
   if (element.disabled === true) return { error: "disabled", what: describe(element) };
   element.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
   const box = element.getBoundingClientRect();
-  let seen = false;
-  element.addEventListener("click", () => { seen = true; }, { capture: true, once: true });
+  let click = null;
+  element.addEventListener("click", (event) => { click = clickOf(event); }, { capture: true, once: true });
   element.click();
-  return { x: box.left + box.width / 2, y: box.top + box.height / 2, seen };
+  return { x: box.left + box.width / 2, y: box.top + box.height / 2, seen: !!click, saves: savedBy(click) };
 }
 
 // For a frame inside this one: where a point of its viewport lies in ours, and whether it can be reached there.
