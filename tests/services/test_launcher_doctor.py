@@ -47,7 +47,8 @@ def outcomes(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 def test_all_holds(gateway: Gateway, home: Path) -> None:
     done = doctor(home, gateway.url)
     assert done.returncode == 0 and "✗" not in done.stdout, done.stdout
-    for name in ("Python", "secret", "Chromium", "Xvfb", "openbox", "fonts", "/dev/shm", "sandbox", "walls", "disk", "processes", "gateway", "browsers"):
+    names = ("Python", "secret", "Chromium", "Xvfb", "openbox", "fonts", "/dev/shm", "sandbox", "walls", "disk", "processes", "gateway", "browsers", "view")
+    for name in names:
         assert f" {name} " in done.stdout, name
     assert all(" ms" in line for line in done.stdout.splitlines() if line[0] in "✓!✗")
     checks = outcomes(doctor(home, gateway.url, "--json"))

@@ -17,7 +17,7 @@ from telebrowser import config
 from telebrowser.local import stack as embedded
 from tests.support import proc
 from tests.support.pages import Pages
-from tests.support.stack import LAUNCHER, Stack
+from tests.support.stack import LAUNCHER, Stack, free_port, request
 from tests.support.truth import Truth
 
 SECONDS = 60.0
@@ -217,6 +217,19 @@ def test_the_parent_is_killed(embedding: Embedded, verb: str) -> None:
         assert embedding.healthy() and embedding.state()["state"] == "ready"
         assert embedding.down().returncode == 0
     embedding.nothing_runs()
+
+
+def test_up_status_and_doctor_say_where_people_look(embedding: Embedded) -> None:
+    people = f"http://127.0.0.1:{free_port()}"
+    port = people.rpartition(":")[2]
+    done = embedding.up("--people-port", port, "--view", "vnc")
+    assert done.returncode == 0 and done.stdout.strip() == embedding.url, done
+    assert done.stderr == f"pages for people: {people}; `telebrowser open --all` gives a link that lets you in\n"
+    assert embedding.state()["people_url"] == people and request(people).status in (200, 403)
+    assert embedding.status("seen")["people"] == {"url": people, "view": "vnc", "setting": "vnc", "displays": "shared"}
+    assert f"people      {people}, by vnc" in embedding.launcher("status", "--project", "seen").stdout
+    checks = {check["name"]: check for check in json.loads(embedding.launcher("doctor", "--json").stdout)["checks"]}
+    assert checks["view"]["outcome"] == "passed" and checks["view"]["detail"] == f"vnc at {people}", checks["view"]
 
 
 def test_everything_is_killed(embedding: Embedded) -> None:

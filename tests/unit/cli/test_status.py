@@ -53,6 +53,11 @@ def test_no_idle_stop_and_a_hold() -> None:
     assert shown["idle"] == "90 s; never stopped" and shown["hold until"] == "2026-01-02T04:00:00Z" and shown["view"] == "https://view.example"
 
 
+def test_where_people_look_and_by_what() -> None:
+    assert dict(rows(people={"url": "http://127.0.0.1:5859", "view": "vnc"}))["people"] == "http://127.0.0.1:5859, by vnc"
+    assert "people" not in dict(rows(people={"url": None, "view": "none"}))
+
+
 def test_a_document_with_less_in_it_is_shown_too() -> None:
     assert status.text_of({"project": "p", "state": "stopped"}).splitlines() == ["project     p", "state       stopped"]
 

@@ -35,6 +35,9 @@ def text_of(status: dict[str, Any]) -> str:
     if downloads.get("directory"):
         rows.append(("downloads", f"{_count(downloads.get('files'), 'file')} in {downloads['directory']}"))
     rows.append(("view", status.get("view_url")))
+    people = status.get("people") or {}
+    if people.get("url"):
+        rows.append(("people", f"{people['url']}, by {people.get('view')}"))
     gateway = status.get("gateway") or {}
     rows.append(("gateway", gateway.get("version") or status.get("version")))
     rows += [("warning", warning) for warning in status.get("warnings") or ()]

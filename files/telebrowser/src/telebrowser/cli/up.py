@@ -38,7 +38,10 @@ def run(arguments: Arguments) -> int:
 
     code = stack.up(settings, "foreground" in arguments.flags, sys.stdout)
     if code == EXIT_OK and "foreground" not in arguments.flags:
-        note = other_address(settings, stack.status(settings)["url"])
+        state = stack.status(settings)
+        if state["people_url"]:
+            print(f"pages for people: {state['people_url']}; `telebrowser open --all` gives a link that lets you in", file=sys.stderr)
+        note = other_address(settings, state["url"])
         if note:
             print(note, file=sys.stderr)
     return code

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 
 from ..config import Settings
+from ..novnc import NOVNC, has_novnc
 from ..supervisor import chromium, walls
 from ..supervisor.profile import find_identity
 from .report import Failure, Note
@@ -24,7 +25,7 @@ def checks(settings: Settings) -> list[tuple[str, Callable[[], str]]]:
     """The checks, by name; ``settings`` are those of the supervisor."""
     return [
         ("Chromium", lambda: chromium_version(settings)),
-        ("Xvfb", lambda: program("Xvfb", "xvfb")),
+        *display_checks(settings),
         ("openbox", lambda: program("openbox", "openbox")),
         ("fonts", fonts),
         ("/dev/shm", shared_memory),
@@ -32,6 +33,20 @@ def checks(settings: Settings) -> list[tuple[str, Callable[[], str]]]:
         ("walls", lambda: walls_check(settings)),
         ("disk", lambda: disk(settings.data)),
     ]
+
+
+def display_checks(settings: Settings) -> list[tuple[str, Callable[[], str]]]:
+    """The checks of what shows windows."""
+    if settings.view != "vnc":
+        return [("Xvfb", lambda: program("Xvfb", "xvfb"))]
+    return [("Xvnc", lambda: program("Xvnc", "tigervnc-standalone-server")), ("noVNC", novnc)]
+
+
+def novnc() -> str:
+    """The files that show a VNC display in a person's browser."""
+    if not has_novnc():
+        raise Failure(f"its files are not in {NOVNC}", "Install them; on Debian: apt-get install novnc")
+    return str(NOVNC)
 
 
 def python_version() -> str:

@@ -18,6 +18,8 @@ PROJECT = "doctor"
 """The project whose browser the checks may use: never a real one."""
 
 LOOPBACK = ("localhost", "::1")
+DESKTOP_VIEWS = ("selkies", "vnc")
+ANSWER_SECONDS = 5.0
 PARTS = ("stack", "supervisor", "gateway")
 
 
@@ -31,7 +33,7 @@ class Service:
 
     def checks(self) -> list[tuple[str, Callable[[], str]]]:
         """The checks, by name, in order."""
-        return [("secret", self.secret), ("gateway", self.gateway), ("browsers", self.browsers)]
+        return [("secret", self.secret), ("gateway", self.gateway), ("browsers", self.browsers), ("view", self.view)]
 
     def secret(self) -> str:
         """A secret or token is there, and closed to others."""
@@ -61,6 +63,20 @@ class Service:
             raise Note("; ".join(warnings), "The warning names the setting or package.")
         return f"project {PROJECT}: {self.status.get('state')}"
 
+    def view(self) -> str:
+        """What shows browsers to people, and that the pages for them answer."""
+        if self.status is None:
+            raise Failure("not asked: the gateway does not answer", "See the check before.")
+        people = self.status.get("people") or {}
+        url, shown = people.get("url"), f"{people.get('view')} at {people.get('url')}"
+        if not url:
+            raise Note("there are no pages for people", "Set TELEBROWSER_PEOPLE_PORT for the gateway.")
+        if not _answers(str(url)):
+            raise Failure(f"{shown}, which does not answer", "Set TELEBROWSER_PEOPLE_URL to the address at which people reach it; see gateway.log.")
+        if people.get("setting") in DESKTOP_VIEWS and people.get("displays") == "shared" and people.get("view") == "screencast":
+            raise Note(f"{shown}: no desktop is shown now, only the tab", "See supervisor.log, display.log and view.log in the data directory's run folder.")
+        return shown
+
     @property
     def on_this_machine(self) -> bool:
         """Whether browsers run, or would run, on this machine: then its programs matter."""
@@ -68,6 +84,20 @@ class Service:
             return True
         host = self.address.host
         return host in LOOPBACK or host.startswith("127.")
+
+
+def _answers(url: str) -> bool:
+    """Whether something speaks HTTP there, whatever it says."""
+    from urllib import error, request
+
+    try:
+        with request.build_opener(request.ProxyHandler({})).open(url, timeout=ANSWER_SECONDS):
+            return True
+    except error.HTTPError as answer:
+        answer.close()
+        return True
+    except (OSError, ValueError):
+        return False
 
 
 def local_parts(settings: config.Settings) -> str:

@@ -37,6 +37,7 @@ def document(browser: ProjectBrowser) -> dict[str, Any]:
         "warnings": list(dict.fromkeys([*browser.owner.warnings, *handoffs.warnings(), *(event.get("warnings") or [] if up else [])])),
         "version": __version__,
         "view_url": browser.settings.view_url,
+        "people": {"url": handoffs.pages_url, "view": handoffs.view.name, "setting": browser.settings.view, "displays": browser.settings.displays},
         "gateway": {"version": __version__, "uptime_seconds": int(time.monotonic() - browser.owner.started)},
     }
 

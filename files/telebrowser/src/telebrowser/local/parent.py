@@ -57,6 +57,7 @@ class Parent:
             "state": "starting",
             "url": base_url(settings.bind, settings.port),
             "port": settings.port,
+            "people_url": settings.people_url or (base_url(settings.bind, settings.people_port) if settings.people_port else None),
             "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "reason": None,
         }

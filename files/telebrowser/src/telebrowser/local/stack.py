@@ -90,6 +90,7 @@ def status(settings: config.Settings) -> dict[str, Any]:
     return {
         "state": state,
         "url": recorded.get("url") if pids[parent.NAME] is not None else None,
+        "people_url": recorded.get("people_url") if pids[parent.NAME] is not None else None,
         "reason": recorded.get("reason"),
         "started_at": recorded.get("started_at") if pids[parent.NAME] is not None else None,
         "data": str(data.root),
