@@ -17,11 +17,13 @@ from ..errors import EXIT_FAILED, ConfigError, ExitError
 from ..processes import kill_group
 from .announcement import key, socket_path
 from .children import Child, Children, resolve
+from .front import APP_PREFIX
 from .labwc import LabwcDisplay
 from .leftovers import end_recorded
 from .letters import LAYOUT, LETTERS
 from .profile import Profile
 from .x11 import XError, authority, connect
+from .x11_front import Keeper
 from .x11_servers import XServer, check
 
 log = logging.getLogger(__name__)
@@ -126,6 +128,8 @@ class X11Display:
         self._server: Child | None = None
         self._manager: Child | None = None
         self._manager_task: asyncio.Task[None] | None = None
+        self._keeper = Keeper("", self._cookie)
+        self._keeping: asyncio.Task[None] | None = None
         self._home = data.run
         self._log_path = data.log_file(f"display{key(desktop)}")
         self._record = data.run / f"display{key(desktop)}.json"
@@ -148,6 +152,8 @@ class X11Display:
         except (TimeoutError, XError):
             await self.stop()
             raise ExitError(EXIT_FAILED, f"openbox did not start within {START_DEADLINE:.0f} s; see {self._log_path}") from None
+        self._keeper = Keeper(self.name, self._cookie)
+        self._keeping = asyncio.create_task(self._keeper.run())
 
     def _log(self) -> int:
         return os.open(self._log_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -215,11 +221,12 @@ class X11Display:
         return f"{self._kind.program} ended with code {code}"
 
     async def stop(self) -> None:
-        if self._manager_task is not None:
-            self._manager_task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._manager_task
-            self._manager_task = None
+        for task in (self._keeping, self._manager_task):
+            if task is not None:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+        self._keeping = self._manager_task = None
         for child in (self._manager, self._server):
             if child is not None and child.signal(signal.SIGTERM):
                 done, _ = await asyncio.wait({child.ended}, timeout=STOP_DEADLINE)
@@ -231,7 +238,8 @@ class X11Display:
                 path.unlink()
 
     def options(self, project: str) -> Sequence[str]:
-        return ()
+        # The class of its windows. No page can change it, and popups have it, too.
+        return (f"--class={APP_PREFIX}{project}",)
 
     def environment(self, profile: Profile) -> Mapping[str, str]:
         path = profile.home / ".Xauthority"
@@ -248,6 +256,7 @@ class X11Display:
                 window = await client.find(title)
                 if window is None:
                     return f"no window has the title {title}"
+                self._keeper.raised(window, f"{APP_PREFIX}{title[1:-1]}")
                 await client.activate(window)
                 return None
         except TimeoutError:
@@ -262,18 +271,13 @@ class X11Display:
         return 0
 
     async def settle(self, title: str, before: int) -> None:
-        # Chromium activates its window itself, against the window manager's rule for new ones.
+        # The keeper puts the window that was there before back; here it is only waited for.
         with contextlib.suppress(TimeoutError, XError):
-            async with asyncio.timeout(SETTLE_DEADLINE), connect(self.name, self._cookie) as client:
-                await client.watch()
-                while (window := await client.find(title)) is None or await client.active() not in (0, window):
-                    await client.wait_for_any_change()
-                if before not in await client.windows():
-                    await client.activate(window)
-                    return
-                while await client.active() != window:
-                    await client.wait_for_any_change()
-                await client.activate(before)
+            async with asyncio.timeout(SETTLE_DEADLINE):
+                await self._keeper.until(lambda: self._keeper.front.appeared(title))
+                async with connect(self.name, self._cookie) as client:
+                    if before not in await client.windows() and (window := await client.find(title)) is not None:
+                        await client.activate(window)
 
 
 async def clear_remains(data: DataDir) -> None:

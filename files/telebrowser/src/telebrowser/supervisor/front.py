@@ -75,6 +75,11 @@ class Front:
         found = [handle for handle, window in self._windows.items() if window.title == title]
         return max(found, key=lambda handle: self._order.get(handle, 0), default=None)
 
+    def project(self, handle: int) -> str | None:
+        """The application name of the project whose window this is; None for another program's, and for one that is not there."""
+        window = self._windows.get(handle)
+        return self._project(window) if window is not None else None
+
     def _is_foreign(self, window: Window, other: Window) -> bool:
         mine, its = self._project(window), self._project(other)
         return mine is not None and its is not None and mine != its

@@ -141,12 +141,16 @@ class XClient:
             await self._packet()
         self._changes.clear()
 
-    async def activate(self, window: int) -> None:
-        """Ask the window manager to raise and focus a window, and wait until it has. The caller sets the deadline."""
-        await self.watch()
+    async def ask_for(self, window: int) -> None:
+        """Ask the window manager to raise and focus a window."""
         kind = await self.atom("_NET_ACTIVE_WINDOW")
         event = struct.pack("<BBHIIIIIII", 33, 32, 0, window, kind, FROM_PAGER, 0, 0, 0, 0)
         self._send(struct.pack("<BBHII", 25, 0, 11, self.root, SUBSTRUCTURE_MASKS) + event)
+
+    async def activate(self, window: int) -> None:
+        """Like `ask_for`, and wait until it has. The caller sets the deadline."""
+        await self.watch()
+        await self.ask_for(window)
         while await self.active() != window or (await self.windows())[-1:] != [window]:
             await self.wait_for_any_change()
 
