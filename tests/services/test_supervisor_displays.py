@@ -86,6 +86,23 @@ def test_vnc_listens_on_a_closed_socket_only(supervised: Supervised) -> None:
     assert not socket_path.exists() and announced(supervised) == {}
 
 
+def test_no_browser_sees_the_socket(supervised: Supervised) -> None:
+    """Neither the picture's nor the run folder is in a browser's namespace."""
+    gateway = supervised.start(TELEBROWSER_WALLS="required", **VNC).gateway()
+    pid = supervised.browser(gateway, "walled").pid
+    inside = [row.pid for row in proc.descendants([pid]) if "--type=renderer" in row.cmdline or "--type=zygote" in row.cmdline]
+    assert inside, "processes of Chromium are found"
+    socket_path = announced(supervised)["shared"]
+
+    def seen(each: int, path: Path) -> bool:
+        return subprocess.run(["nsenter", f"--target={each}", "--mount", "stat", str(path)], capture_output=True, timeout=10).returncode == 0
+
+    for each in inside:
+        assert seen(each, supervised.data / "projects" / "walled"), "what is its own is seen"
+        assert not seen(each, socket_path) and not seen(each, supervised.run / "view.json")
+    assert seen(os.getpid(), socket_path)
+
+
 def test_a_lost_vnc_display_takes_browsers_down_and_brings_them_back(supervised: Supervised, pages: Pages) -> None:
     gateway = supervised.start(**VNC).gateway()
     supervised.browser(gateway, "shown").visit(f"{pages.base}/set")
