@@ -1,4 +1,4 @@
-"""Writes docs/BENCHMARKS.md from the results; the notes between its two marks are kept as they are."""
+"""Writes docs/BENCHMARKS.md from the results; what stands between two marks is kept: the notes, and what `views` writes about people."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from .scoring.cell import RIGHT, VERDICTS
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "BENCHMARKS.md"
 NOTES = re.compile(r"<!-- notes -->\n(.*)<!-- end of notes -->", re.S)
+PEOPLE = re.compile(r"<!-- people -->\n.*<!-- end of people -->\n\n", re.S)
 NO_NOTES = "\nNothing noted yet.\n\n"
 FLOOR = "ab"
 
@@ -97,8 +98,10 @@ class Report:
         return own / rival if own is not None and rival else None
 
     def write(self) -> None:
-        kept = NOTES.search(DOCUMENT.read_text()) if DOCUMENT.exists() else None
-        lines = [*self._head(), *self._targets(), *self._latency(), *self._size(), *self._relay(), *self._distance(), *DEPLOYMENT, "", *self._cases()]
+        former = DOCUMENT.read_text() if DOCUMENT.exists() else ""
+        kept, people = NOTES.search(former), PEOPLE.search(former)
+        lines = [*self._head(), *self._targets(), *self._latency(), *self._size(), *self._relay(), *self._distance(), *DEPLOYMENT, ""]
+        lines += [*(people[0].rstrip("\n").splitlines() if people else ()), "", *self._cases()]
         lines += ["## Notes on what misses its target", "", "<!-- notes -->"]
         DOCUMENT.write_text("\n".join(lines) + "\n" + (kept[1] if kept else NO_NOTES) + "<!-- end of notes -->\n")
 

@@ -36,11 +36,11 @@ def binary() -> str:
 class Chromium:
     """Started on construction; `close` kills its group and removes its profile."""
 
-    def __init__(self, root: Path, *flags: str) -> None:
+    def __init__(self, root: Path, *flags: str, prefix: tuple[str, ...] = ()) -> None:
         self.profile = root
         root.mkdir(parents=True, exist_ok=True)
         self.process = subprocess.Popen(
-            [binary(), *FLAGS, *flags, "--remote-debugging-port=0", f"--user-data-dir={root}", "about:blank"],
+            [*prefix, binary(), *FLAGS, *flags, "--remote-debugging-port=0", f"--user-data-dir={root}", "about:blank"],
             env={**os.environ, "HOME": str(root)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

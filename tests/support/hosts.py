@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
+import socket
 import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+CLONE_NEWNET = 0x40000000
 HIDE = 'for each in $HIDDEN; do mount -t tmpfs none "$each" || exit 97; done; exec "$@"'
 
 
@@ -36,6 +42,33 @@ class Host:
         """What stands before a command that runs on this machine."""
         hidden = " ".join(str(path) for path in self._hidden)
         return ("ip", "netns", "exec", self.name, "unshare", "--mount", "env", f"HIDDEN={hidden}", "sh", "-c", HIDE, "sh")
+
+    def connect(self, port: int) -> socket.socket:
+        """A connection to 127.0.0.1:``port`` of this machine. A thread of its own goes there, and what it opens stays there."""
+        with ThreadPoolExecutor(1) as there:
+            return there.submit(self._connect, port).result(20)
+
+    def _connect(self, port: int) -> socket.socket:
+        with open(f"/run/netns/{self.name}") as there:
+            libc = ctypes.CDLL(None, use_errno=True)
+            assert libc.setns(there.fileno(), CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
+        return socket.create_connection(("127.0.0.1", port), 10)
+
+    def link(self, state: str) -> None:
+        """Pull the plug (``down``) or put it in again (``up``)."""
+        ip("link", "set", self._outer, state)
+
+    @contextlib.contextmanager
+    def lost(self) -> Iterator[None]:
+        """Everything between the two machines is lost on its way, without a word to either."""
+        rules = [("INPUT", "-i", self._outer, "-j", "DROP"), ("OUTPUT", "-o", self._outer, "-j", "DROP")]
+        for rule in rules:
+            subprocess.run(["iptables", "-w", "-I", *rule], check=True, capture_output=True)
+        try:
+            yield
+        finally:
+            for rule in rules:
+                subprocess.run(["iptables", "-w", "-D", *rule], check=True, capture_output=True)
 
     def run(self, *command: str) -> str:
         """The output of a command on this machine."""

@@ -55,9 +55,11 @@ def test_a_case_slower_than_a_peer_that_is_right_is_named(document: Path) -> Non
 
 def test_notes_survive_a_new_run(document: Path) -> None:
     Report(RESULTS).write()
-    document.write_text(document.read_text().replace(report.NO_NOTES, "\nclick: the settle window.\n\n"))
+    people = "<!-- people -->\n## People\n\nby hand\n<!-- end of people -->\n\n"
+    text = document.read_text().replace(report.NO_NOTES, "\nclick: the settle window.\n\n")
+    document.write_text(text.replace("## Notes", people + "## Notes", 1))
     Report({**RESULTS, "memory": {}}).write()
-    assert "\nclick: the settle window.\n" in document.read_text()
+    assert "\nclick: the settle window.\n" in document.read_text() and document.read_text().count(people) == 1
 
 
 def test_a_page_without_results_says_so(document: Path) -> None:

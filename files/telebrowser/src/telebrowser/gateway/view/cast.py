@@ -50,6 +50,7 @@ class Cast:
         self._told: list[dict[str, Any]] = []
         self._pictured = False
         self._shown_at = 0.0
+        self._fitted_at = 0.0
         self._size = (0.0, 0.0)
         self._side = 1280
         self._inbox: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue()
@@ -72,6 +73,8 @@ class Cast:
         kind = message.get("t")
         if kind == "size":
             await self._fit(message)
+        elif kind == "here":
+            await self._send({"t": "here"})
         elif not self._may_act:
             return
         elif kind == "tab":
@@ -140,7 +143,12 @@ class Cast:
         elif self._shown not in tabs:
             await self._show(tabs[-1])
         await self._tell_tabs()
-        if not self._pictured and asyncio.get_running_loop().time() - self._shown_at > STILL_SECONDS:
+        now = asyncio.get_running_loop().time()
+        if not self._pictured and now - self._shown_at > STILL_SECONDS:
+            await self._picture()
+        elif self._fitted_at and now - self._fitted_at > STILL_SECONDS:
+            # What came meanwhile may have been on its way before; a page that stands still paints nothing in the new size.
+            self._fitted_at = 0.0
             await self._picture()
         return True
 
@@ -207,6 +215,7 @@ class Cast:
         side = min(side, MAX_SIDE)
         if side != self._side:
             self._side = side
+            self._fitted_at = asyncio.get_running_loop().time()
             if self._session:
                 await self._start()
 

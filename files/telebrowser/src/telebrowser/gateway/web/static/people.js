@@ -35,7 +35,7 @@ async function again() {
   }
   clearTimeout(late);
   answer.abort();
-  if (status === 200) follow();
+  if (status === 200) { follow(); renew(); }
   else if (status >= 400 && status < 500) location.reload();
   else again();
 }
@@ -73,6 +73,18 @@ async function once(button, work) {
   }
 }
 
+// A gateway that has been started anew knows no view of before; the person's cookie is still good for another one.
+async function renew() {
+  const frame = view?.querySelector("iframe");
+  if (!frame) return;
+  try {
+    if ((await fetch(frame.src, { cache: "no-store" })).status !== 403) return;
+    await open(frame.dataset.role === "controller" ? view.dataset.take : view.dataset.watch, { form, quietly: document.activeElement === frame ? "" : "yes" });
+  } catch (error) {
+    said.textContent = error.message;
+  }
+}
+
 async function ask(address, fields) {
   const answer = await fetch(address, { method: "POST", body: new URLSearchParams(fields), headers: { Accept: "application/json" } });
   if (answer.ok) return answer;
@@ -84,6 +96,7 @@ async function ask(address, fields) {
 
 const view = document.querySelector(".view");
 const takeButton = document.getElementById("take");
+const form = document.querySelector("input[name=form]")?.value;
 const watchButton = document.getElementById("watch");
 
 function controlled() {
@@ -125,14 +138,13 @@ async function open(address, fields) {
   frame.allow = "clipboard-read; clipboard-write";
   frame.onload = () => leadOut(frame);
   frame.src = grant.url;
-  view.append(frame);
-  frame.focus();
+  if (!frame.isConnected) view.append(frame);
+  if (fields.quietly !== "yes") frame.focus();
   takeButton.textContent = grant.role === "controller" ? "Open it again" : "Take control";
   delete takeButton.dataset.force;
 }
 
 if (view) {
-  const form = document.querySelector("input[name=form]").value;
   takeButton.addEventListener("click", () => once(takeButton, () => open(view.dataset.take, { form, force: takeButton.dataset.force ?? "" })));
   watchButton.addEventListener("click", () => once(watchButton, () => open(view.dataset.watch, { form })));
 }

@@ -15,18 +15,49 @@ function tell(message) {
   if (socket && socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
 }
 
+// A line that is cut tells nothing for minutes, so that both sides are asked for a sign of life.
+const BEAT = 4000;
+const SILENT = 12000;
+let heard = 0;
+let beaten = 0;
+let beat;
+
 function connect() {
   const address = new URL("socket", location.href);
   address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
-  socket = new WebSocket(address);
-  socket.binaryType = "blob";
-  socket.addEventListener("open", () => { said.textContent = acts ? "" : "You only watch."; waits = 500; fit(); });
-  socket.addEventListener("message", (event) => (typeof event.data === "string" ? hear(JSON.parse(event.data)) : paint(event.data)));
-  socket.addEventListener("close", async (event) => {
-    if (event.reason === "withdrawn") { said.textContent = "This view is closed."; draw.clearRect(0, 0, canvas.width, canvas.height); return; }
-    said.textContent = "The connection is lost; trying again …";
+  const own = socket = new WebSocket(address);
+  own.binaryType = "blob";
+  const lost = () => {
+    if (socket !== own) return;
+    socket = null;
+    own.close();
+    clearInterval(beat);
+    stage.classList.add("lost");
+    said.textContent = "The connection is lost; trying again \u2026";
     setTimeout(connect, waits);
     waits = Math.min(waits * 2, 8000);
+  };
+  heard = beaten = performance.now();
+  clearInterval(beat);
+  beat = setInterval(() => {
+    const now = performance.now(), late = now - beaten > 2 * BEAT;
+    beaten = now;
+    // A page in the background is not let run as often; then nothing could have been answered.
+    if (!late && now - heard > SILENT) lost();
+    else tell({ t: "here" });
+  }, BEAT);
+  own.addEventListener("open", () => { said.textContent = acts ? "" : "You only watch."; waits = 500; fit(); });
+  own.addEventListener("message", (event) => {
+    if (socket !== own) return;
+    heard = performance.now();
+    stage.classList.remove("lost");
+    if (typeof event.data === "string") hear(JSON.parse(event.data)); else paint(event.data);
+  });
+  own.addEventListener("close", (event) => {
+    if (event.reason !== "withdrawn" || socket !== own) { lost(); return; }
+    clearInterval(beat);
+    said.textContent = "This view is closed.";
+    draw.clearRect(0, 0, canvas.width, canvas.height);
   });
 }
 
