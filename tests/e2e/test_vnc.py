@@ -209,3 +209,34 @@ async def test_the_view_comes_back_after_its_server_was_killed(desk: Stack, pers
     scene, hands = await begin("puzzle")
     await hands.drag(scene.target, 50, 50, 250)
     await scene.page("document.title", "solved")
+
+
+@pytest.fixture(scope="module")
+def apart() -> Iterator[Stack]:
+    """A stack with a display a project."""
+    root = scratch_dir("apart")
+    running = Stack(root, TELEBROWSER_PEOPLE_PORT=str(free_port()), TELEBROWSER_VIEW="vnc", TELEBROWSER_DISPLAYS="per-project")
+    try:
+        yield running.start()
+    finally:
+        running.stop()
+        shutil.rmtree(root, ignore_errors=True)
+
+
+async def test_people_work_in_two_projects_at_once(
+    apart: Stack, person: Person, pages: Pages, home: Path, clients: Callable[..., Any], truths: Callable[..., Any]
+) -> None:
+    """Each has its own display: neither waits for the other, and each shows its own project's window."""
+    async with scenes(apart, VNC, person, pages, home, clients, truths) as begin:
+        one, _ = await begin("login", project="one")
+        context = (await person.truth.call("Target.createBrowserContext"))["browserContextId"]
+        other = Person(person.truth, (await person.truth.call("Target.createTarget", {"url": "about:blank", "browserContextId": context}))["targetId"])
+        async with scenes(apart, VNC, other, pages, home, clients, truths) as begin_other:
+            two, hands = await begin_other("puzzle", project="two")
+            documents = [row for name in ("one", "two") for row in apart.http("GET", "handoffs", name).json["handoffs"]]
+            assert [(row["project"], row["position"]) for row in documents] == [("one", 0), ("two", 0)], documents
+            await hands.drag(two.target, 50, 50, 250)
+            await two.page("document.title", "solved")
+            await person.shows(DRAWN, True)
+            await one.page("user.value", "")
+        await person.truth.call("Target.disposeBrowserContext", {"browserContextId": context})
