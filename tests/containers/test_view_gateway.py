@@ -93,7 +93,7 @@ async def test_who_has_control_clicks_and_types(desk: Deployment, person: Person
     await hands.type("ann")
     await scene.page("user.value", "ann")
     # Whoever looks, and from however small a window: agents lay out their pages by it.
-    await scene.page("[screen.width,screen.height].join()", "1600,900")
+    await scene.page("[screen.width,screen.height,outerHeight].join()", "1600,900,900")
     address = await person.eval(f"{FRAME}.location.href")
     assert desk.view("/", credential=False).status == 401, "the view's own port asks for its password as before"
     await person.press("button[formaction$='/done']")
@@ -131,3 +131,13 @@ async def test_after_a_crash_the_view_is_there_again(desk: Deployment, begin: Ca
     await hands.click(scene.target, 100, 40)
     await scene.page("document.activeElement.id", "user")
     assert desk.run("pgrep", "-c", "-f", "/opt/telebrowser/view.py").strip() == "2", "the view and its relay, and none of those before"
+
+
+async def test_a_bar_names_the_project(deploy: Callable[..., Deployment], truths: Callable[..., Any], pages: Pages) -> None:
+    deployment = deploy(TELEBROWSER_PROJECT_BAR="yes").start()
+    agent = await deployment.agent(PROJECT)
+    await agent.ok("browser_navigate", url=pages.add("plain.html", "<title>plain</title>"))
+    truth = await truths(f"ws://127.0.0.1:{deployment.port}/t/{token(PROJECT)}/devtools/browser")
+    target = next(each["targetId"] for each in await truth.targets() if each["url"].endswith("plain.html"))
+    assert await truth.wait(target, "screen.height-outerHeight>15&&screen.height-outerHeight<60", True) is True
+    await agent.close()

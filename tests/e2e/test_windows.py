@@ -91,3 +91,21 @@ async def test_nobody_takes_the_screen_but_for_a_moment(screen: Screen, clients:
     async with asyncio.timeout(10):
         while not (await screen.front()).startswith(("popup", "Untitled")):
             await screen.client.wait_for_any_change()
+
+
+@pytest.mark.parametrize(("bar", "extents"), [("yes", True), ("no", False)])
+async def test_a_bar_names_the_project(new_stack: Callable[..., Stack], pages: Pages, home: Path, clients: Callable[..., Any], bar: str, extents: bool) -> None:
+    stack = new_stack(TELEBROWSER_PROJECT_BAR=bar)
+    await asyncio.to_thread(stack.start)
+    agent = await clients("mcp", "--project", "person", env=stack.env(), cwd=home)
+    await agent.ok("browser_navigate", url=pages.add("popup.html", "<!doctype html><title>popup</title>"))
+    found = re.search(r"display (:\d+)", stack.output("supervisor"))
+    assert found
+    async with connect(found[1], (stack.data / "run" / "xauthority").read_bytes()[-16:]) as client:
+        window = await client.find("[person]")
+        assert window is not None
+        # Left, right, top, bottom: what the window manager draws around it. Its bar shows the window's title.
+        frame = await client.numbers(window, "_NET_FRAME_EXTENTS")
+        assert (frame[2] > 10) is extents, frame
+        state = await client.numbers(window, "_NET_WM_STATE")
+        assert {await client.atom("_NET_WM_STATE_MAXIMIZED_VERT"), await client.atom("_NET_WM_STATE_MAXIMIZED_HORZ")} <= set(state)

@@ -187,6 +187,13 @@ SETTINGS: tuple[Setting, ...] = (
         choices=("stderr", "file"),
     ),
     Setting(
+        "TELEBROWSER_PROJECT_BAR",
+        "bool",
+        False,
+        "Give each browser's window a thin bar with its project's name, so that a person sees whose browser it is.",
+        (SUPERVISOR,),
+    ),
+    Setting(
         "TELEBROWSER_ENCODERS",
         "list",
         ("jpeg", "h264enc"),

@@ -153,4 +153,4 @@ class Desktops:
 
     def _make(self, name: str) -> Desktop:
         settings = self._settings
-        return Desktop(name, make_display(self._data, self._children, settings.display, self._size, self._server, name), self._views)
+        return Desktop(name, make_display(self._data, self._children, settings.display, self._size, self._server, name, bar=settings.project_bar), self._views)

@@ -34,6 +34,8 @@ STOP_DEADLINE = 3.0
 SETTLE_DEADLINE = 3.0
 MAX_SIDE = 16384
 
+NO_BAR, BAR = "<decor>no</decor>", "<decor>yes</decor>"
+
 # Windows fill the screen and a new one does not take the keyboard from the one a person types in. No key or
 # mouse binding starts anything.
 OPENBOX_CONFIG = """<?xml version="1.0" encoding="UTF-8"?>
@@ -117,8 +119,9 @@ def parse_size(text: str) -> str:
 class X11Display:
     """A virtual X server with openbox as its window manager. ``desktop`` is which of the supervisor's desktops it is."""
 
-    def __init__(self, data: DataDir, children: Children, size: str, server: XServer, desktop: str) -> None:
+    def __init__(self, data: DataDir, children: Children, size: str, server: XServer, desktop: str, *, bar: bool = False) -> None:
         self.size = size
+        self._bar = bar
         self.name = ""
         self.backend = server.backend
         self.view_socket = socket_path(data, desktop) if server.shows else None
@@ -141,7 +144,7 @@ class X11Display:
         program, manager = check(self._kind)
         await end_recorded(self._record, "X server")
         write_atomic(self._authority, authority(self._cookie))
-        write_atomic(self._config, OPENBOX_CONFIG.encode())
+        write_atomic(self._config, OPENBOX_CONFIG.replace(NO_BAR, BAR if self._bar else NO_BAR).encode())
         self.name = await self._start_server(program)
         assert self._server is not None
         write_json(self._record, {"pid": self._server.pid, "start": self._server.start})
@@ -310,8 +313,8 @@ async def _read_line(descriptor: int) -> str:
     return text.decode(errors="replace").strip()
 
 
-def make_display(data: DataDir, children: Children, backend: str, size: str, server: XServer, desktop: str) -> Display:
+def make_display(data: DataDir, children: Children, backend: str, size: str, server: XServer, desktop: str, *, bar: bool = False) -> Display:
     """The display backend that the settings name, for one of the supervisor's desktops."""
     if backend == LabwcDisplay.backend:
         return LabwcDisplay(size)
-    return X11Display(data, children, size, server, desktop)
+    return X11Display(data, children, size, server, desktop, bar=bar)

@@ -30,6 +30,7 @@ class Machine:
         self.walls = walls.Walls(False, None)
         self.people_port: int = settings.people_port
         self._configured = settings.chromium_path
+        self._bar: bool = settings.project_bar
         self._wanted_walls: str = settings.walls
         self._hidden = [str(data.root), settings.secrets_dir]
 
@@ -66,4 +67,4 @@ class Machine:
 
     def profile(self, project: str) -> Profile:
         """The folders of a project."""
-        return Profile(self.data, project, self.identity)
+        return Profile(self.data, project, self.identity, bar=self._bar)

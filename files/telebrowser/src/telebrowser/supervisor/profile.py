@@ -73,10 +73,11 @@ def check_reachable(root: Path, identity: Identity) -> None:
 
 
 class Profile:
-    """The folders of one project."""
+    """The folders of one project. ``bar``: its windows have a bar of the window manager's."""
 
-    def __init__(self, data: DataDir, project: str, identity: Identity | None) -> None:
+    def __init__(self, data: DataDir, project: str, identity: Identity | None, *, bar: bool = False) -> None:
         self.project = project
+        self._bar = bar
         self.identity = identity
         self.folder = data.project(project)
         self.path = data.profile(project)
@@ -168,6 +169,8 @@ class Profile:
             "download": {"default_directory": str(self.downloads), "prompt_for_download": False, "directory_upgrade": True},
             "savefile": {"default_directory": str(self.downloads)},
             "credentials_enable_service": False,
+            # A window that draws its own frame gets no bar.
+            "browser": {"custom_chrome_frame": not self._bar},
             "profile": {"password_manager_enabled": False},
             "signin": {"allowed": False, "allowed_on_next_startup": False},
         }
