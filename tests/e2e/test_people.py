@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.client
+import os
 import re
+import signal
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 from urllib.parse import urlsplit
@@ -54,8 +56,8 @@ async def test_done_with_a_note(own: Stack, person: Person, asked: dict[str, Any
     await person.eval("document.querySelector('#note').value = 'signed in\\nas ann'")
     await person.press("button[formaction$='/done']")
     await person.heading("Done")
-    await person.picture("done")
     ended = state(own, asked["id"])
+    await person.picture("done")
     assert (ended["state"], ended["via"], ended["note"], ended["cookies_saved"]) == ("done", "person", "signed in as ann", True)
 
 
@@ -72,6 +74,24 @@ async def test_the_page_follows(own: Stack, person: Person, asked: dict[str, Any
     await come(person, asked)
     await asyncio.to_thread(own.http, "POST", f"handoffs/{asked['id']}", PROJECT, b'{"state": "cancelled"}')
     await person.heading("No longer needed")
+
+
+async def test_over_is_said_when_the_login_is_on_the_disk(own: Stack, person: Person, asked: dict[str, Any]) -> None:
+    await come(person, asked)
+    pid = own.browser_pid(PROJECT)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        ending = asyncio.create_task(asyncio.to_thread(own.http, "POST", f"handoffs/{asked['id']}", PROJECT, b'{"state": "cancelled"}'))
+        await asyncio.to_thread(proc.until, lambda: state(own, asked["id"])["state"] == "cancelled", "the handoff has ended")
+        # Nothing tells that a page goes on not to say something.
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(1.5):
+                await person.heading("No longer needed")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    await person.heading("No longer needed")
+    assert state(own, asked["id"])["cookies_saved"] is True
+    await ending
 
 
 async def test_links_that_open_nothing(own: Stack, base: str, person: Person, asked: dict[str, Any]) -> None:

@@ -17,6 +17,8 @@ from .people import Person, give_cookie, handoff_cookie, text_of
 from .render import page, render
 from .shared import PEOPLE, here
 
+SETTLED_SECONDS = 15.0
+
 
 async def look(request: web.Request) -> web.StreamResponse:
     """``GET /h/<token>``: nothing but a button, because programs that preview links must not use one up."""
@@ -41,7 +43,7 @@ async def show(request: web.Request) -> web.StreamResponse:
     try:
         person, handoff = people.guest(request, gateway.handoffs)
     except TelebrowserError:
-        return over(gateway, request, people.former_guest(request))
+        return await over(gateway, request, people.former_guest(request))
     return page(
         "handoff.html",
         frames=gateway.settings.view_url,
@@ -97,10 +99,15 @@ async def finish(request: web.Request) -> web.StreamResponse:
     raise web.HTTPSeeOther(f"{here(gateway, request)}/handoff/{handoff.id}")
 
 
-def over(gateway: Gateway, request: web.Request, person: Person) -> web.Response:
-    """What is left to say to somebody whose handoff has ended; no more than how it ended."""
+async def over(gateway: Gateway, request: web.Request, person: Person) -> web.Response:
+    """What is left to say to somebody whose handoff has ended; no more than how it ended.
+
+    It is said once what follows an end is done: who reads that it is over may rely on the login being on the disk.
+    """
     ident = request.match_info["id"]
     ended = next((handoff for handoff in gateway.handoffs.everything() if handoff.id == ident), None)
+    if ended is not None and not ended.is_open:
+        ended = await gateway.handoffs.wait(ident, SETTLED_SECONDS)
     return page("over.html", root=here(gateway, request), state=ended.state if ended is not None else "expired", via=ended.via if ended else "")
 
 
