@@ -20,6 +20,7 @@ TAB_WAIT = 2.0
 FRAME_WAIT = 1.0
 DOWNLOAD_WAIT = 3.0
 REQUEST_WAIT = 0.6
+TITLE_WAIT = 1.0
 MAX_URL = 500
 
 
@@ -104,6 +105,7 @@ async def _arrive(tab: Tab, watch: Watch, deadline: Deadline) -> None:
         await watch.until(lambda: bool(watch.downloads) or watch.committed, deadline.left(STOPPED_WAIT))
     if watch.committed:
         await tab.wait_ready(deadline.left(READY_WAIT))
+        await tab.learn_title(deadline.left(TITLE_WAIT))
 
 
 def describe(tab: Tab, watch: Watch) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ..cdp.connection import ConnectionLost, Session, SessionGone
+from ..cdp.connection import CdpError, ConnectionLost, Session, SessionGone
 from ..errors import TelebrowserError
 from .console import ConsoleBuffer
 from .deadline import within
@@ -166,6 +166,16 @@ class Tab:
         """Take in what the page itself says of its address and title; target events lag behind."""
         self.url = url
         self.title = title
+
+    async def learn_title(self, seconds: float) -> None:
+        """Ask for the title, within ``seconds``: no event tells of a change. The browser answers, not the page, which may hang."""
+        try:
+            history = await self.any_session.call("Page.getNavigationHistory", timeout=seconds)
+        except (CdpError, SessionGone, ConnectionLost, TelebrowserError, TimeoutError):
+            return
+        entry = history["entries"][history["currentIndex"]]
+        if entry["url"] == self.url:
+            self.title = entry["title"]
 
     def gone(self) -> None:
         """The target was destroyed."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from ..errors import TelebrowserError
 from . import urls
 from .deadline import Deadline
+from .effects import TITLE_WAIT
 from .engine import Engine
 from .navigate import navigate
 
@@ -30,7 +32,7 @@ async def tabs(engine: Engine, args: dict[str, Any], deadline: Deadline) -> dict
         else:
             await engine.close_tab(tab, left)
             answer["closed"] = tab.name
-    return {**answer, **listing(engine)}
+    return {**answer, **await listing(engine, deadline)}
 
 
 async def _new(engine: Engine, url: str | None, deadline: Deadline) -> dict[str, Any]:
@@ -44,8 +46,9 @@ async def _new(engine: Engine, url: str | None, deadline: Deadline) -> dict[str,
     return {"opened": tab.name, "page": await navigate(engine, tab, {"url": url}, deadline)}
 
 
-def listing(engine: Engine) -> dict[str, Any]:
-    """All own tabs; addresses and titles come from target events, so a hung tab never delays the list."""
+async def listing(engine: Engine, deadline: Deadline) -> dict[str, Any]:
+    """All own tabs. Nothing of it is asked of the pages, so a hung one never delays the list."""
+    await asyncio.gather(*(tab.learn_title(deadline.left(TITLE_WAIT)) for tab in engine.tabs.values() if not tab.closed))
     current = engine.current
     return {
         "tabs": [
