@@ -66,7 +66,9 @@ async def test_what_happened_since_stands_in_both(agent: Agent, tool: str) -> No
 
 
 async def test_both_forms_of_the_console_together_keep_to_the_limit(pages: Pages, clients: Callable[..., Any], home: Path) -> None:
-    url = pages.add("much.html", "<title>much</title><link rel=icon href='data:,'><script>for (let i = 0; i < 50; i++) console.log(i + 'x'.repeat(100))</script>")
+    url = pages.add(
+        "much.html", "<title>much</title><link rel=icon href='data:,'><script>for (let i = 0; i < 50; i++) console.log(i + 'x'.repeat(100))</script>"
+    )
     client: McpClient = await clients("mcp", "--standalone", env=standalone_env(home, MAX_TEXT_LENGTH="4000"), cwd=home)
     await client.ok("browser_navigate", url=url)
     found = checked(client, "browser_get_console", await client.ok("browser_get_console"))
