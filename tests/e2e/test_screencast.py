@@ -199,6 +199,29 @@ async def test_dialogs_lists_and_files(begin: Callable[..., Any], person: Person
     await scene.page("document.title", "file a b.txt 5")
 
 
+async def test_files_go_to_their_own_chooser_and_end_with_the_handoff(own: Stack, begin: Callable[..., Any], person: Person) -> None:
+    """What was sent for a chooser that was given up is not given to the next one, and nothing stays on the disk."""
+    scene, hands = await begin("login")
+    view = "document.querySelector('iframe').contentDocument"
+    await hands.click(60, 340)
+    await person.shows(f"{view}.querySelector('#chooser').open", True)
+    assert await person.eval(f"{view}.defaultView.fetch('files/given-up.txt', {{method: 'PUT', body: 'x'}}).then(answer => answer.status)") == 200
+    await person.eval(f"{view}.querySelector('#chooser button[value=no]').click()")
+    await hands.click(60, 340)
+    await person.shows(f"{view}.querySelector('#chooser').open", True)
+    await person.eval(
+        f"(()=>{{const d={view},t=new d.defaultView.DataTransfer();t.items.add(new d.defaultView.File(['hello'],'meant.txt'));"
+        "d.querySelector('#files').files=t.files;d.querySelector('#chooser button').click()})()"
+    )
+    await scene.page("document.title", "file meant.txt 5")
+    uploads = own.data / "projects" / PROJECT / "uploads"
+    kept = [path for path in uploads.iterdir() if path.name.startswith(f"view-{scene.handoff['id']}-")]
+    assert sorted(file.name for path in kept for file in path.iterdir()) == ["given-up.txt", "meant.txt"]
+    await person.press("button[formaction$='/done']")
+    await person.heading("Done")
+    assert not [path for path in kept if path.exists()]
+
+
 @pytest.mark.parametrize("text", ["<>/|~@", "äöüß", "日本語", "😀", "x" * 10_000])
 async def test_what_is_pasted_or_composed_arrives(begin: Callable[..., Any], person: Person, text: str) -> None:
     scene, hands = await begin("login")

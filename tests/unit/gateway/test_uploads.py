@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from telebrowser.errors import TelebrowserError
-from telebrowser.gateway.uploads import KEEP_SECONDS, Partial, Uploads, sweep
+from telebrowser.gateway.uploads import KEEP_SECONDS, Partial, Uploads, remove_given, sweep
 
 LIMIT = 1000
 FOLDER = "0123456789abcdef"
@@ -230,7 +230,7 @@ async def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     assert await refused(Uploads(tmp_path / "uploads", LIMIT), b"x") == "INTERNAL"
 
 
-async def test_old_folders_are_swept_and_nothing_else(uploads: Uploads, folder: Path, tmp_path: Path) -> None:
+async def test_what_is_old_is_swept_and_nothing_else(uploads: Uploads, folder: Path, tmp_path: Path) -> None:
     await receive(uploads, b"plain")
     await receive(uploads, b"old", folder=FOLDER)
     await receive(uploads, b"new", folder=FOLDER[::-1])
@@ -239,10 +239,27 @@ async def test_old_folders_are_swept_and_nothing_else(uploads: Uploads, folder: 
     (folder / ("f" * 16)).symlink_to(tmp_path / "outside")
     (folder / "by hand").mkdir()
     (folder / "by hand" / "kept").write_text("kept")
-    for old in (FOLDER, "by hand", "a.txt"):
+    (folder / "a link").symlink_to(tmp_path / "outside" / "kept")
+    (folder / ".proof").write_text("ours")
+    (folder / "b.txt").write_text("new")
+    (folder / "view-h1-abc").mkdir()
+    (folder / "view-h1-abc" / "scan.pdf").write_text("a person's")
+    for old in (FOLDER, "by hand", "a.txt", ".proof", "view-h1-abc"):
         os.utime(folder / old, (1, 1))
+    os.utime(folder / "a link", (1, 1), follow_symlinks=False)
     sweep(folder, time.time() - KEEP_SECONDS)
-    assert left(folder) == ["a.txt", "by hand/kept", f"{FOLDER[::-1]}/a.txt"] and (tmp_path / "outside" / "kept").exists()
+    assert left(folder) == sorted([".proof", "a link", "b.txt", "by hand/kept", f"{FOLDER[::-1]}/a.txt"]) and (tmp_path / "outside" / "kept").exists()
+
+
+def test_what_a_person_gave_goes_with_its_handoff(tmp_path: Path) -> None:
+    for name in ("view-h1-abc", "view-h1-def", "view-h12-abc", "h1"):
+        (tmp_path / "uploads" / name).mkdir(parents=True)
+        (tmp_path / "uploads" / name / "scan.pdf").write_text("a person's")
+    (tmp_path / "uploads" / "view-h1-link").symlink_to(tmp_path / "uploads" / "h1")
+    remove_given(tmp_path / "uploads", "h1")
+    assert sorted(os.listdir(tmp_path / "uploads")) == ["h1", "view-h1-link", "view-h12-abc"]
+    assert (tmp_path / "uploads" / "h1" / "scan.pdf").exists()
+    remove_given(tmp_path / "absent", "h1")
 
 
 async def test_what_broke_off_goes_with_the_gateway(uploads: Uploads, folder: Path) -> None:

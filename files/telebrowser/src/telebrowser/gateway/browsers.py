@@ -1,4 +1,4 @@
-"""All projects' browsers, and what they share: the supervisor's connection and the watch for idle ones."""
+"""All projects' browsers, and what they share: the supervisor's connection, the watch for idle ones and for uploads that are old."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from .audit import Audit
 from .handoff.service import Handoffs
 from .lifecycle import ProjectBrowser
 from .supervisor_client import Event, SupervisorClient, close_all
+from .uploads import KEEP_SECONDS, sweep
 
 log = logging.getLogger(__name__)
 
 IDLE_CHECK_SECONDS = 5.0
+SWEEP_SECONDS = 3600.0
 
 
 class Browsers:
@@ -32,21 +34,21 @@ class Browsers:
         self._settings = settings
         self._audit = audit
         self._projects: dict[str, ProjectBrowser] = {}
-        self._watch: asyncio.Task[None] | None = None
+        self._watches: list[asyncio.Task[None]] = []
         self._stops: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
         """Connect to the supervisor and watch for idle browsers. Raises `ConfigError`."""
         self.handoffs.start()
         self.supervisor.start()
-        self._watch = asyncio.get_running_loop().create_task(self._stop_idle())
+        self._watches = [asyncio.get_running_loop().create_task(watch) for watch in (self._stop_idle(), self._sweep())]
 
     async def stop(self) -> None:
         """Let go of all browsers; they run on."""
-        if self._watch is not None:
-            self._watch.cancel()
+        for watch in self._watches:
+            watch.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._watch
+                await watch
         await self.handoffs.stop()
         for browser in self._projects.values():
             await browser.shut_down()
@@ -88,3 +90,13 @@ class Browsers:
                     task = asyncio.get_running_loop().create_task(browser.stop_idle())
                     self._stops.add(task)
                     task.add_done_callback(self._stops.discard)
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.to_thread(self._sweep_all)
+            await asyncio.sleep(SWEEP_SECONDS)
+
+    def _sweep_all(self) -> None:
+        with contextlib.suppress(OSError):
+            for folder in list(self._data.projects.iterdir()):
+                sweep(self._data.uploads(folder.name), time.time() - KEEP_SECONDS)

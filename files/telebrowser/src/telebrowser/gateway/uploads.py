@@ -8,8 +8,9 @@ import contextlib
 import hashlib
 import os
 import re
+import stat
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,6 +27,8 @@ PARTIAL_SECONDS = 600.0
 KEEP_SECONDS = 86400.0
 """How long a file stays. Chromium reads it when the form is sent, which may be long after it was chosen."""
 FOLDER = re.compile(r"[0-9a-f]{16}")
+GIVEN = "view-"
+"""How the folders of files begin that a person gave in a view; the handoff's id follows."""
 _RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15})")
 _DIGEST = re.compile(r"sha-256=:([A-Za-z0-9+/]{43}=):")
 
@@ -222,22 +225,45 @@ async def _to_end(step: Coroutine[Any, Any, T]) -> T:
         raise
 
 
+def given(handoff: str) -> str:
+    """How the folders of files begin that a person gave during a handoff."""
+    return f"{GIVEN}{handoff}-"
+
+
 def sweep(uploads: Path, before: float) -> None:
-    """Remove the folders of files that came before a moment, and what of them was never finished."""
+    """Remove the files that came before a moment, with their folders, and what of them was never finished; nothing that others put there."""
+
+    def over(name: str, about: os.stat_result) -> bool:
+        plain = stat.S_ISREG(about.st_mode) and not name.startswith(".")
+        return about.st_mtime < before and (plain or FOLDER.fullmatch(name) is not None or name.startswith(GIVEN))
+
+    _remove_all(uploads, over)
+
+
+def remove_given(uploads: Path, handoff: str) -> None:
+    """Remove the files that a person gave during a handoff."""
+    _remove_all(uploads, lambda name, _: name.startswith(given(handoff)))
+
+
+def _remove_all(uploads: Path, unwanted: Callable[[str, os.stat_result], bool]) -> None:
     try:
         folder = beneath.open_folder(uploads.parent, (uploads.name,))
     except OSError:
         return
     try:
         for name in os.listdir(folder):
-            if FOLDER.fullmatch(name) and os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime < before:
-                with contextlib.suppress(OSError):
-                    _remove(folder, name)
+            with contextlib.suppress(OSError):
+                about = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                if unwanted(name, about):
+                    _remove(folder, name, about)
     finally:
         os.close(folder)
 
 
-def _remove(folder: int, name: str) -> None:
+def _remove(folder: int, name: str, about: os.stat_result) -> None:
+    if stat.S_ISREG(about.st_mode):
+        os.unlink(name, dir_fd=folder)
+        return
     below = beneath.open_folder(folder, (name,))
     try:
         for entry in os.listdir(below):

@@ -17,6 +17,7 @@ from ...errors import ConfigError, TelebrowserError
 from .. import wire
 from ..audit import Audit
 from ..tabs import origin_of
+from ..uploads import remove_given
 from .cookies import commit
 from .links import Links, Purpose
 from .machine import DONE, FAILED, Begun, Desk, Effect, Handoff, InFront, NoController, State
@@ -184,6 +185,8 @@ class Keeper:
                 log.error("[%s] the cookies of handoff %s were not seen to be written; they will be within half a minute", handoff.project, handoff.id)
         else:
             await self._revoke(handoff, None)
+        # What a person gave to the page is theirs; the agent could name it to another page.
+        await asyncio.to_thread(remove_given, self._data.uploads(handoff.project), handoff.id)
         url = str(info.get("url", ""))
         self._update(handoff, url=url, title=str(info.get("title", "")), cookies_saved=saved, settled=True)
         if scene is not None:

@@ -17,6 +17,7 @@ from ...errors import TelebrowserError
 from ..files import checked_name
 from ..handoff.links import forbidden
 from ..state import GATEWAY, Gateway
+from ..uploads import given
 from ..view import selkies, vnc
 from ..view.cast import Cast
 from ..view.credentials import Credential
@@ -121,7 +122,7 @@ async def upload(request: web.Request) -> web.StreamResponse:
     if cast is None or credential.role != "controller":
         raise forbidden()
     uploads = gateway.data.uploads(credential.handoff.project)
-    path = await _store(request, uploads, checked_name(request.match_info["name"]), gateway)
+    path = await _store(request, uploads, given(credential.handoff.id), checked_name(request.match_info["name"]), gateway)
     cast.chosen.append(path)
     if "last" in request.query or len(cast.chosen) >= MAX_FILES:
         paths, cast.chosen = cast.chosen, []
@@ -129,9 +130,9 @@ async def upload(request: web.Request) -> web.StreamResponse:
     return web.json_response({"name": os.path.basename(path)})
 
 
-async def _store(request: web.Request, uploads: Path, name: str, gateway: Gateway) -> str:
+async def _store(request: web.Request, uploads: Path, prefix: str, name: str, gateway: Gateway) -> str:
     """The body as a file in a folder of its own, so that its name stays. Raises `TelebrowserError` TOO_LARGE."""
-    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="view-", dir=uploads))
+    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=prefix, dir=uploads))
     limit = gateway.settings.max_file_mb << 20
     size = 0
     descriptor = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
