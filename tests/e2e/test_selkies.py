@@ -25,8 +25,12 @@ from tests.support.truth import Truth
 
 PROJECT = "desk"
 FRAME = "document.querySelector('iframe')?.contentWindow"
-# The connection is open, the picture has its place, and the page of Selkies has begun to send input.
-SHOWN = f"{FRAME}?.selkiesTransport?.readyState === 1 && {FRAME}.document.getElementById('overlayInput')?.getBoundingClientRect().width > 1"
+INPUT = f"{FRAME}.document.getElementById('overlayInput')?.getBoundingClientRect()"
+# The connection is open, the picture has its size, and Selkies' page sends what the person does; a watcher's never does.
+SHOWN = (
+    f"{FRAME}?.selkiesTransport?.readyState === 1 && Math.abs({INPUT}?.width / {INPUT}?.height - 16 / 9) < 0.05"
+    f" && ({FRAME}.location.hash === '#shared' || {FRAME}.webrtcInput?.isInputAttached() === true)"
+)
 
 
 class Hands:
