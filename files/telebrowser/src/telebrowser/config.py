@@ -119,7 +119,7 @@ SETTINGS: tuple[Setting, ...] = (
         (GATEWAY, SUPERVISOR),
         choices=VIEWS,
     ),
-    Setting("TELEBROWSER_VIEW_URL", "str", None, "Address of the view for people, named in answers.", (GATEWAY,)),
+    Setting("TELEBROWSER_VIEW_URL", "str", None, "Address of the view for people, named in answers.", (GATEWAY, SUPERVISOR)),
     Setting("TELEBROWSER_TRUSTED_PROXIES", "list", (), "Addresses or networks, by commas, whose X-Forwarded-* headers are believed.", (GATEWAY,)),
     Setting("TELEBROWSER_HOSTS", "list", (), "Host names, by commas, that the gateway answers to besides addresses, localhost and its machine's.", (GATEWAY,)),
     Setting(

@@ -46,6 +46,9 @@ class Views:
             if wanted in ("auto", "selkies"):
                 self._announcement.backend = selkies.CONTAINER_BACKEND
             return
+        if wanted == "auto" and self._settings.view_url:
+            # People look elsewhere.
+            return
         if wanted in ("auto", "selkies") and self._has_selkies():
             self._announcement.backend = selkies.BACKEND
         elif wanted in ("auto", "vnc") and self._has_vnc():

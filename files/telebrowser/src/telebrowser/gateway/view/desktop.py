@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...datadir import DataDir, read_json
+from ...novnc import has_novnc
 from ..handoff.machine import Handoff
 from ..handoff.view import SHARED, Grant, Role
 from .credentials import SCREENCAST, Credential
 from .screencast import ScreencastView
 
 CONNECT_SECONDS = 1.0
+VNC = "vnc"
 
 
 class Announced(NamedTuple):
@@ -74,6 +76,6 @@ class DesktopView(ScreencastView):
         """A credential for the desktop, or for the tab while the desktop's view server is away."""
         found = announced(self._data)
         socket = found.sockets.get(self.desktop(handoff.project)) if found is not None else None
-        if found is None or socket is None or not await listens(socket):
+        if found is None or socket is None or (found.backend == VNC and not has_novnc()) or not await listens(socket):
             return await super().grant(handoff, role)
         return await self.credentials.grant(Credential(handoff, role, found.backend, socket))
