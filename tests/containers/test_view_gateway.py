@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.desktop import SITES, Hands, Scene
 from tests.e2e.person import Person
-from tests.e2e.test_screencast import FORM
-from tests.e2e.test_selkies import FRAME, SHOWN, Hands, Scene
+from tests.e2e.test_selkies import FRAME, SELKIES
 from tests.support import proc
 from tests.support.chromium import Chromium
 from tests.support.pages import Pages
@@ -51,7 +51,7 @@ async def person(chromium: Chromium, truths: Callable[..., Any]) -> AsyncIterato
 @pytest.fixture
 async def begin(desk: Deployment, person: Person, pages: Pages, truths: Callable[..., Any]) -> AsyncIterator[Callable[..., Any]]:
     made: list[Scene] = []
-    page = pages.add("login.html", FORM)
+    page = pages.add("login.html", SITES["login"])
 
     async def start(way: str = "#take") -> tuple[Scene, Hands]:
         agent = await desk.agent(PROJECT)
@@ -61,7 +61,7 @@ async def begin(desk: Deployment, person: Person, pages: Pages, truths: Callable
             proc.until, lambda: [row for row in desk.http("GET", "handoffs", PROJECT).json["handoffs"] if row["state"] == "open"], "a handoff is open"
         )
         truth = await truths(f"ws://127.0.0.1:{desk.port}/t/{token(PROJECT)}/devtools/browser")
-        made.append(scene := Scene(agent, truth, open_ones[0], call))
+        made.append(scene := Scene(agent, truth, open_ones[0], call, pages))
         session = await person.truth.attach(person.target)
         await person.truth.call("Emulation.setDeviceMetricsOverride", {"width": 1700, "height": 1500, "deviceScaleFactor": 1, "mobile": False}, session)
         await person.truth.call("Page.bringToFront", {}, session)
@@ -69,8 +69,8 @@ async def begin(desk: Deployment, person: Person, pages: Pages, truths: Callable
         await person.press("button")
         await person.heading("Sign in")
         await person.press(way)
-        await person.shows(SHOWN, True)
-        return scene, Hands(person, session, truth)
+        await person.shows(SELKIES.shown, True)
+        return scene, Hands(person, session, truth, SELKIES.surface)
 
     yield start
     for scene in made:

@@ -14,16 +14,14 @@ from typing import Any
 import pytest
 
 from tests.conftest import scratch_dir
+from tests.e2e.desktop import Kind, scenes
 from tests.e2e.person import Person
-from tests.e2e.test_screencast import CODE, FORM, OPENER, PUZZLE, WINDOW
 from tests.support import proc
-from tests.support.mcp_client import McpClient
 from tests.support.pages import Pages
 from tests.support.selkies import SETTINGS
 from tests.support.stack import Stack, free_port, request
 from tests.support.truth import Truth
 
-PROJECT = "desk"
 FRAME = "document.querySelector('iframe')?.contentWindow"
 INPUT = f"{FRAME}.document.getElementById('overlayInput')?.getBoundingClientRect()"
 # The connection is open, the picture has its size, and Selkies' page sends what the person does; a watcher's never does.
@@ -31,65 +29,8 @@ SHOWN = (
     f"{FRAME}?.selkiesTransport?.readyState === 1 && Math.abs({INPUT}?.width / {INPUT}?.height - 16 / 9) < 0.05"
     f" && ({FRAME}.location.hash === '#shared' || {FRAME}.webrtcInput?.isInputAttached() === true)"
 )
-
-
-class Hands:
-    """The person's mouse and keyboard, in the picture of the desktop; places are those of the agent's page."""
-
-    def __init__(self, person: Person, session: str, truth: Truth) -> None:
-        self.person, self.session, self.truth = person, session, truth
-
-    async def send(self, method: str, **params: Any) -> None:
-        await self.person.truth.call(method, params, self.session)
-
-    async def place(self, target: str, x: float, y: float) -> tuple[float, float]:
-        """Where a point of a page is in the person's window."""
-        left, top, width = await self.truth.eval(target, f"[screenX+(outerWidth-innerWidth)/2+{x},screenY+outerHeight-innerHeight+{y},screen.width]")
-        found = await self.person.eval(
-            "(()=>{const f=document.querySelector('iframe'),a=f.getBoundingClientRect(),"
-            f"c=f.contentWindow.document.getElementById('overlayInput').getBoundingClientRect(),s=c.width/{width};"
-            f"return [a.x+f.clientLeft+c.x+{left}*s,a.y+f.clientTop+c.y+{top}*s]}})()"
-        )
-        return float(found[0]), float(found[1])
-
-    async def mouse(self, kind: str, x: float, y: float, buttons: int) -> None:
-        await self.send(
-            "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="none" if kind == "mouseMoved" and not buttons else "left", buttons=buttons, clickCount=1
-        )
-
-    async def click(self, target: str, x: float, y: float) -> None:
-        at = await self.place(target, x, y)
-        await self.mouse("mouseMoved", *at, 0)
-        await self.mouse("mousePressed", *at, 1)
-        await self.mouse("mouseReleased", *at, 0)
-
-    async def drag(self, target: str, x: float, y: float, to: float) -> None:
-        start, end = await self.place(target, x, y), await self.place(target, to, y)
-        await self.mouse("mouseMoved", *start, 0)
-        await self.mouse("mousePressed", *start, 1)
-        for step in range(1, 21):
-            await self.mouse("mouseMoved", start[0] + (end[0] - start[0]) * step / 20, start[1], 1)
-            await asyncio.sleep(0.02)
-        await self.mouse("mouseReleased", *end, 0)
-
-    async def type(self, text: str) -> None:
-        """Key by key, as a keyboard with these letters sends them."""
-        for letter in text:
-            code = {"key": letter, "windowsVirtualKeyCode": ord(letter.upper()[0]) & 255}
-            await self.send("Input.dispatchKeyEvent", type="keyDown", text=letter, **code)
-            await self.send("Input.dispatchKeyEvent", type="keyUp", **code)
-
-
-class Scene:
-    """An agent that waits, and the person who sees the desktop."""
-
-    def __init__(self, agent: McpClient, truth: Truth, handoff: dict[str, Any], call: asyncio.Task[Any]) -> None:
-        self.agent, self.truth, self.handoff, self.call = agent, truth, handoff, call
-        self.target: str = handoff["target"]
-
-    async def page(self, code: str, value: Any) -> None:
-        """What the agent's page shows."""
-        assert await self.truth.wait(self.target, code, value) == value
+SELKIES = Kind(SHOWN, "#overlayInput")
+PROJECT = "desk"
 
 
 @pytest.fixture(scope="module")
@@ -107,55 +48,27 @@ def desk() -> Iterator[Stack]:
 
 
 @pytest.fixture
-def sites(pages: Pages) -> Pages:
-    for name, body in (("login", FORM), ("code", CODE), ("opener", OPENER), ("window", WINDOW), ("puzzle", PUZZLE)):
-        pages.add(f"{name}.html", body)
-    return pages
-
-
-@pytest.fixture
 async def begin(
-    desk: Stack, person: Person, sites: Pages, home: Path, clients: Callable[..., Any], truths: Callable[..., Any]
+    desk: Stack, person: Person, pages: Pages, home: Path, clients: Callable[..., Any], truths: Callable[..., Any]
 ) -> AsyncIterator[Callable[..., Any]]:
-    made: list[Scene] = []
-
-    async def start(page: str, way: str = "#take") -> tuple[Scene, Hands]:
-        agent = await clients("mcp", "--project", PROJECT, env=desk.env(), cwd=home)
-        await agent.ok("browser_navigate", url=f"{sites.base}/{page}.html")
-        call = asyncio.create_task(agent.call("browser_handoff", 120, reason="Sign in", wait_seconds=100))
-        open_ones = await asyncio.to_thread(
-            proc.until, lambda: [row for row in desk.http("GET", "handoffs", PROJECT).json["handoffs"] if row["state"] == "open"], "a handoff is open"
-        )
-        truth = await truths(desk.ws(PROJECT))
-        made.append(scene := Scene(agent, truth, open_ones[0], call))
-        session = await person.truth.attach(person.target)
-        await person.truth.call("Emulation.setDeviceMetricsOverride", {"width": 1700, "height": 1500, "deviceScaleFactor": 1, "mobile": False}, session)
-        await person.truth.call("Page.bringToFront", {}, session)
-        await person.goto((await asyncio.to_thread(desk.launcher, "open", "--project", PROJECT)).stdout.strip())
-        await person.press("button")
-        await person.heading("Sign in")
-        await person.press(way)
-        await person.shows(SHOWN, True)
-        return scene, Hands(person, session, truth)
-
-    yield start
-    for scene in made:
-        await asyncio.to_thread(desk.http, "POST", f"handoffs/{scene.handoff['id']}", PROJECT, b'{"state": "cancelled"}')
-        await scene.call
+    async with scenes(desk, SELKIES, person, pages, home, clients, truths) as start:
+        yield start
 
 
-async def test_a_login_with_a_code_survives_sigkill(desk: Stack, person: Person, begin: Callable[..., Any], sites: Pages) -> None:
+async def test_a_login_with_a_code_survives_sigkill(desk: Stack, person: Person, begin: Callable[..., Any]) -> None:
     scene, hands = await begin("login")
     await hands.click(scene.target, 100, 40)
     await scene.page("document.activeElement.id", "user")
     await hands.type("ann")
     await scene.page("user.value", "ann")
     await hands.click(scene.target, 100, 100)
+    await scene.page("document.activeElement.id", "word")
     await hands.type("s3cret")
     await scene.page("word.value", "s3cret")
     await hands.click(scene.target, 100, 160)
     await scene.page("document.title", "code")
     await hands.click(scene.target, 100, 40)
+    await scene.page("document.activeElement.id", "code")
     await hands.type("123456")
     await scene.page("document.title", "signed in")
     await person.picture("selkies")
@@ -167,7 +80,7 @@ async def test_a_login_with_a_code_survives_sigkill(desk: Stack, person: Person,
     answer = await scene.call
     assert not answer.error and answer.data["state"] == "done" and answer.data["page"]["title"] == "signed in", answer
     await asyncio.to_thread(proc.until, lambda: desk.status(PROJECT)["state"] == "up" and desk.status(PROJECT)["pid"] != pid, "the browser is started anew", 40)
-    await scene.agent.ok("browser_navigate", url=f"{sites.base}/who")
+    await scene.agent.ok("browser_navigate", url=f"{scene.sites.base}/who")
     assert "login=yes" in (await scene.agent.ok("browser_get_text")).text
     written = {part: desk.output(part) for part in ("gateway", "supervisor")} | {"view": (desk.data / "run" / "view.log").read_text()}
     assert not [part for part, text in written.items() if "s3cret" in text or "123456" in text]
