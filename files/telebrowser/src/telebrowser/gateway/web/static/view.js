@@ -62,12 +62,14 @@ function connect() {
 }
 
 let painting = Promise.resolve();
+let painted = 0;
 function paint(blob) {
   painting = painting.then(async () => {
     const picture = await createImageBitmap(blob);
     if (canvas.width !== picture.width || canvas.height !== picture.height) { canvas.width = picture.width; canvas.height = picture.height; }
     draw.drawImage(picture, 0, 0);
     picture.close();
+    painted += 1;
   }).catch(() => {});
 }
 
@@ -230,8 +232,9 @@ if (acts) {
   typing.focus({ preventScroll: true });
 }
 
-// The tests read the page's width here, and send what no button of a watcher would.
+// The tests read the page's width and the number of pictures here, and send what no button of a watcher would.
 window.shownWidth = () => page.width;
+window.shownPictures = () => painted;
 window.tellAll = tell;
 
 connect();
