@@ -59,6 +59,20 @@ WAYS = {
   const c = w.document.getElementById('picture').getBoundingClientRect(), s = c.width / w.shownWidth();
   return [a.x + f.clientLeft + c.x + x * s, a.y + f.clientTop + c.y + y * s] }}""",
     ),
+    "vnc": Way(
+        "vnc",
+        # Something other than one colour is there.
+        f"""(() => {{ const c = {FRAME}?.contentDocument?.querySelector('#stage canvas'); if (!c || c.width < 2) return false;
+  const d = c.getContext('2d').getImageData(0, 0, c.width, 200).data, seen = new Set();
+  for (let i = 0; i < d.length; i += 4004) seen.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return seen.size > 2 }})()""",
+        f"{FRAME}.contentDocument.querySelector('#stage canvas')",
+        # noVNC does not tell: those are counted in which the middle of the picture has changed.
+        f"""(() => {{ if (window.counted === undefined) {{ window.counted = 0; let last = ''; const look = () => {{
+  const c = {FRAME}.contentDocument.querySelector('#stage canvas'), now = c.getContext('2d').getImageData(c.width >> 1, c.height >> 1, 1, 80).data.join();
+  if (now !== last) {{ last = now; window.counted++ }} requestAnimationFrame(look) }}; look() }} return window.counted }})()""",
+        f"""(x, y) => {{ const f = {FRAME}, a = f.getBoundingClientRect(), c = f.contentDocument.querySelector('#stage canvas');
+  const b = c.getBoundingClientRect(), s = b.width / c.width; return [a.x + f.clientLeft + b.x + x * s, a.y + f.clientTop + b.y + y * s] }}""",
+    ),
 }
 
 
