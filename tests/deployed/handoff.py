@@ -33,7 +33,9 @@ async def journey(site: Site, pages: Server) -> None:
     """The agent asks and waits; the person follows the link, sees the agent's page, presses Done; the agent goes on."""
     address = urlsplit(site.facts["people_url"])
     folder = Path(tempfile.mkdtemp(prefix="tb-person-", dir="/tmp"))
-    chromium = await asyncio.to_thread(Chromium, folder / "profile", f"--host-resolver-rules=MAP {address.hostname} 127.0.0.1")
+    # People come by TLS, without which Selkies shows nothing; here nobody has a certificate.
+    flags = (f"--host-resolver-rules=MAP {address.hostname} 127.0.0.1", f"--unsafely-treat-insecure-origin-as-secure={site.facts['people_url']}")
+    chromium = await asyncio.to_thread(Chromium, folder / "profile", *flags)
     agent = await site.agent(PROJECT)
     try:
         await agent.ok("browser_navigate", url=f"{pages.base}/{PROJECT}")
