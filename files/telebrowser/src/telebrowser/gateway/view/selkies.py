@@ -82,13 +82,6 @@ async def connect(request: web.Request, credential: Credential) -> web.StreamRes
 
 async def _pass(socket: web.WebSocketResponse, server: ClientWebSocketResponse, credential: Credential) -> None:
     """Pass messages on until one side ends, or the credential is withdrawn; then nothing more goes either way."""
-    withdrawn, over = asyncio.Event(), asyncio.Event()
-
-    async def withdraw() -> None:
-        withdrawn.set()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_SECONDS):
-                await over.wait()
 
     async def to_server() -> None:
         async for message in socket:
@@ -100,24 +93,13 @@ async def _pass(socket: web.WebSocketResponse, server: ClientWebSocketResponse, 
             if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
                 await _send(socket.send_str if message.type == WSMsgType.TEXT else socket.send_bytes, message.data)
 
-    loop = asyncio.get_running_loop()
-    tasks = [loop.create_task(work) for work in (to_server(), to_person(), withdrawn.wait())]
-    credential.open.add(withdraw)
+    withdrawn = False
     try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        withdrawn = await credential.during(to_server(), to_person())
     finally:
-        credential.open.discard(withdraw)
-        for task in tasks:
-            task.cancel()
-        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
-        over.set()
+        code = WSCloseCode.GOING_AWAY if server.close_code is None else server.close_code
         with contextlib.suppress(ConnectionError, TimeoutError):
-            await socket.close(
-                code=WSCloseCode.GOING_AWAY if server.close_code is None else server.close_code, message=b"withdrawn" if withdrawn.is_set() else b""
-            )
-    for outcome in outcomes:
-        if isinstance(outcome, Exception) and not isinstance(outcome, ConnectionError | TimeoutError | ClientError):
-            raise outcome
+            await socket.close(code=code, message=b"withdrawn" if withdrawn else b"")
 
 
 def is_harmless(message: str | bytes) -> bool:

@@ -21,6 +21,7 @@ from ..uploads import given
 from ..view import selkies, vnc
 from ..view.cast import Cast
 from ..view.credentials import Credential
+from ..view.desktop import VNC
 from ..view.input import BadInput
 from ..view.screencast import ScreencastView
 from .render import page
@@ -31,7 +32,6 @@ PING_SECONDS = 20.0
 CLOSE_SECONDS = 2.0
 SEND_SECONDS = 20.0
 MAX_FILES = 20
-VNC = "vnc"
 CASTS: web.AppKey[dict[str, Cast]] = web.AppKey("casts", dict)
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
@@ -69,33 +69,20 @@ async def connect(request: web.Request) -> web.StreamResponse:
         async with asyncio.timeout(SEND_SECONDS):
             await (socket.send_bytes(message) if isinstance(message, bytes) else socket.send_json(message))
 
-    async def close() -> None:
-        with contextlib.suppress(ConnectionError, TimeoutError):
-            async with asyncio.timeout(CLOSE_SECONDS):
-                await socket.close(code=WSCloseCode.GOING_AWAY, message=b"withdrawn")
-
     def belongs(target: str) -> bool:
         held = gateway.handoffs.held(handoff.project, target)
         return held is not None and held.id == handoff.id
 
     cast = Cast(link, handoff.target, belongs, send, may_act=credential.role == "controller")
-    credential.open.add(close)
     token = request.match_info["token"]
     request.app[CASTS][token] = cast
-    showing = asyncio.get_running_loop().create_task(cast.run())
-    reading = asyncio.get_running_loop().create_task(_read(socket, cast))
     try:
-        await asyncio.wait({showing, reading}, return_when=asyncio.FIRST_COMPLETED)
+        await credential.during(cast.run(), _read(socket, cast))
     finally:
-        credential.open.discard(close)
         if request.app[CASTS].get(token) is cast:
             del request.app[CASTS][token]
-        for task in (showing, reading):
-            task.cancel()
-        for outcome in await asyncio.gather(showing, reading, return_exceptions=True):
-            if isinstance(outcome, Exception) and not isinstance(outcome, ConnectionError | TimeoutError):
-                raise outcome
-        await close()
+        with contextlib.suppress(ConnectionError, TimeoutError):
+            await socket.close(code=WSCloseCode.GOING_AWAY, message=b"withdrawn")
     return socket
 
 
