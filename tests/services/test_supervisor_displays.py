@@ -110,8 +110,8 @@ def test_a_lost_vnc_display_takes_browsers_down_and_brings_them_back(supervised:
     os.kill(server, signal.SIGKILL)
     assert gateway.wait("down", "shown")["message"] == "the display was lost"
     gateway.wait("up", "shown")
-    assert raised(supervised, gateway, "shown")
     assert gateway.browsers["shown"].visit(f"{pages.base}/who")
+    proc.until(lambda: raised(supervised, gateway, "shown"), "its window is there and comes to the front")
 
 
 @BACKENDS
@@ -121,8 +121,9 @@ def test_each_project_has_its_own(supervised: Supervised, view: str, program: st
     for project in ("one", "two"):
         supervised.browser(gateway, project)
     assert len(servers(supervised, program)) == 2 and screen_of(supervised, "one") != screen_of(supervised, "two")
+    for project in ("one", "two"):
+        proc.until(lambda project=project: raised(supervised, gateway, project), "its window is there and comes to the front")
     assert "[one]" in titles(supervised, "one") and "[two]" not in titles(supervised, "one")
-    assert raised(supervised, gateway, "one") and raised(supervised, gateway, "two")
     if view == "vnc":
         sockets = announced(supervised)
         assert set(sockets) == {"project one", "project two"} and len(set(sockets.values())) == 2
