@@ -161,7 +161,7 @@ async def test_on_a_phone(person: Person, keys: Keys, handed: Handed) -> None:
     await keys.tap(*await person.eval(in_view("w.document.getElementById('larger').getBoundingClientRect()")))
     picture = "document.querySelector('iframe').contentDocument.getElementById('picture')"
     await person.shows(f"{picture}.getBoundingClientRect().width === document.querySelector('iframe').contentWindow.shownWidth()", True)
-    await person.shows(f"{picture}.width > 1000", True)
+    await person.shows(f"{picture}.width > 1500", True)
     await asyncio.wait_for(tap_in_picture(keys, handed, person), 20)
     await handed.page("document.activeElement.id", "field")
     await keys.tap(*await person.eval(in_view("w.document.getElementById('keyboard').getBoundingClientRect()")))

@@ -23,7 +23,7 @@ LOOK_SECONDS = 0.25
 """How often it is looked whether tabs were opened or closed; a picture of one that is gone would simply stand still."""
 STILL_SECONDS = 0.7
 MAX_SIDE = 2560
-QUICK_SECONDS = 1.0
+QUICK_SECONDS = 2.0
 """How long a press waits for a page to say what lies under it."""
 
 Send = Callable[[dict[str, Any] | bytes], Awaitable[None]]
@@ -85,6 +85,8 @@ class Cast:
             if isinstance(message.get("text"), str):
                 answer["promptText"] = message["text"]
             await self._call("Page.handleJavaScriptDialog", answer)
+            # The event that says so waits its turn; the next press must not take the dialog for open.
+            self._dialog = False
         elif kind == "choose":
             await select.choose(self._call, message)
         elif kind == "files":
@@ -217,6 +219,8 @@ class Cast:
             self._side = side
             self._fitted_at = asyncio.get_running_loop().time()
             if self._session:
+                # Chromium takes no other size while it casts.
+                self._link.post("Page.stopScreencast", {}, self._session)
                 await self._start()
 
     # -- what the page tells
