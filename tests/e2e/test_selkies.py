@@ -17,6 +17,7 @@ from tests.conftest import scratch_dir
 from tests.e2e.desktop import Kind, scenes
 from tests.e2e.person import Person
 from tests.support import proc
+from tests.support.chromium import Chromium
 from tests.support.pages import Pages
 from tests.support.selkies import SETTINGS
 from tests.support.stack import Stack, free_port, request
@@ -31,13 +32,14 @@ SHOWN = (
 )
 SELKIES = Kind(SHOWN, "#overlayInput")
 PROJECT = "desk"
+NAME = "asks.example"
 
 
 @pytest.fixture(scope="module")
 def desk() -> Iterator[Stack]:
     """A stack whose desktop can be seen."""
     root = scratch_dir("selkies")
-    running = Stack(root, TELEBROWSER_PEOPLE_PORT=str(free_port()), **SETTINGS)
+    running = Stack(root, TELEBROWSER_PEOPLE_PORT=str(free_port()), TELEBROWSER_HOSTS=NAME, **SETTINGS)
     try:
         running.start()
         proc.until((running.data / "run" / "view.json").exists, "the view is announced", 60)
@@ -178,3 +180,22 @@ async def test_a_view_that_dies_comes_back_and_meanwhile_the_tab_is_shown(desk: 
     await person.shows(SHOWN, True)
     await hands.click(scene.target, 100, 40)
     await scene.page("document.activeElement.id", "user")
+
+
+async def test_without_tls_the_tab_is_shown(desk: Stack, truths: Callable[..., Any], tmp_path: Path) -> None:
+    """Browsers have no decoder for the desktop at an address that they do not take for a safe one; its page would stay empty."""
+    asked = (await asyncio.to_thread(desk.http, "POST", "s/agent/handoff", PROJECT, b'{"reason": "Sign in"}')).json
+    theirs = await asyncio.to_thread(Chromium, tmp_path / "theirs", f"--host-resolver-rules=MAP {NAME} 127.0.0.1")
+    try:
+        truth = await truths(theirs.ws)
+        person = Person(truth, (await truth.targets())[0]["targetId"])
+        await person.goto(asked["link"].replace("127.0.0.1", NAME))
+        await person.press("button")
+        await person.heading("Sign in")
+        await person.shows("document.readyState", "complete")
+        assert await person.eval("isSecureContext") is False
+        await person.press("#take")
+        await person.shows(f"{FRAME}?.shownWidth?.() > 1", True)
+    finally:
+        await asyncio.to_thread(theirs.close)
+        await asyncio.to_thread(desk.http, "POST", f"handoffs/{asked['id']}", PROJECT, b'{"state": "cancelled"}')

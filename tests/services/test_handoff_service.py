@@ -42,7 +42,7 @@ class View:
     def viewers(self, project: str) -> int:
         return self.watching
 
-    async def grant(self, handoff: Handoff, role: Role) -> Grant:
+    async def grant(self, handoff: Handoff, role: Role, *, secure: bool) -> Grant:
         if self.hangs:
             await asyncio.Event().wait()
         self.made += 1

@@ -48,8 +48,8 @@ async def long() -> None:
     await asyncio.sleep(30)
 
 
-async def granted(view: DesktopView) -> Credential:
-    url = (await view.grant(HANDOFF, "controller")).url
+async def granted(view: DesktopView, *, secure: bool = True) -> Credential:
+    url = (await view.grant(HANDOFF, "controller", secure=secure)).url
     credential = view.credentials.find(url.removeprefix("../view/").rstrip("/"))
     assert credential is not None
     return credential
@@ -98,6 +98,16 @@ async def test_vnc_needs_novnc(data: DataDir, monkeypatch: pytest.MonkeyPatch) -
     assert (await granted(view)).view == "vnc"
     monkeypatch.setattr("telebrowser.novnc.NOVNC", data.run)
     assert (await granted(view)).view == "screencast"
+    server.close()
+
+
+async def test_selkies_needs_a_secure_context_and_vnc_does_not(data: DataDir) -> None:
+    view = DesktopView(data, apart=False)
+    server = listening(data)
+    shown(data)
+    assert (await granted(view, secure=False)).view == "screencast"
+    shown(data, backend="vnc")
+    assert (await granted(view, secure=False)).view == "vnc"
     server.close()
 
 

@@ -99,7 +99,7 @@ def test_a_trace_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
 def test_no_character_is_cut(size: int) -> None:
     """A stream is read as text, whatever the size of the pieces; each read comes nearer to the end."""
-    stream = Stream(["\"é\U0001f30d\"".encode()])
+    stream = Stream(['"é\U0001f30d"'.encode()])
     told, text = {"eof": False}, ""
     for _ in range(100):
         told = stream.read({"size": size})

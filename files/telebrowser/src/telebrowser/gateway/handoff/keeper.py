@@ -153,10 +153,10 @@ class Keeper:
         if (own := self._scenes.get(handoff.id)) is not None:
             await own.come_forward()
 
-    async def _grant(self, handoff: Handoff, role: Role) -> Grant:
+    async def _grant(self, handoff: Handoff, role: Role, *, secure: bool) -> Grant:
         try:
             async with asyncio.timeout(VIEW_SECONDS):
-                grant = await self.view.grant(handoff, role)
+                grant = await self.view.grant(handoff, role, secure=secure)
         except TimeoutError:
             raise TelebrowserError("BROWSER_UNAVAILABLE", f"The view did not answer within {VIEW_SECONDS:.0f} s") from None
         if not self._desk_get(handoff.id).is_open:

@@ -150,24 +150,24 @@ class Handoffs(Keeper):
         """The person cannot do it."""
         return await self._end(ident, FAILED, via, why)
 
-    async def take(self, ident: str, who: str, *, force: bool = False) -> Grant:
-        """Control of the screen for ``who`` (any text that tells people apart), with the handoff's tab in front.
+    async def take(self, ident: str, who: str, *, force: bool = False, secure: bool = True) -> Grant:
+        """Control of the screen for ``who`` (any text that tells people apart), with the handoff's tab in front. ``secure``: see `ViewControl.grant`.
 
         Raises `TelebrowserError` HANDOFF_OPEN while somebody else has control, unless ``force``; NOT_FOUND; BROWSER_UNAVAILABLE.
         """
         await self._apply(self._desk.take(ident, who, force=force))
         try:
-            return await self._grant(self._desk_get(ident), "controller")
+            return await self._grant(self._desk_get(ident), "controller", secure=secure)
         except TelebrowserError:
             await self._apply(self._desk.release(ident, who))
             raise
 
-    async def watch(self, ident: str) -> Grant:
+    async def watch(self, ident: str, *, secure: bool = True) -> Grant:
         """A way to see the screen without touching it. Raises `TelebrowserError` like `take`."""
         handoff = self._desk.get(ident)
         if handoff is None or not handoff.is_open:
             raise TelebrowserError("NOT_FOUND", "There is no such open handoff")
-        return await self._grant(handoff, "viewer")
+        return await self._grant(handoff, "viewer", secure=secure)
 
     async def release(self, ident: str, who: str) -> None:
         """``who`` gives control back; the handoff stays open."""

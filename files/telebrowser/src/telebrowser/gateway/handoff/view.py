@@ -31,8 +31,10 @@ class ViewControl(Protocol):
     def viewers(self, project: str) -> int:
         """How many people look at the project's desktop now, as far as is known without waiting."""
 
-    async def grant(self, handoff: Handoff, role: Role) -> Grant:
+    async def grant(self, handoff: Handoff, role: Role, *, secure: bool) -> Grant:
         """A new credential for one handoff. A controller's replaces the former controller's of this handoff.
+
+        ``secure`` is whether the person's page is in a secure context (TLS or localhost), which some views need.
 
         Raises `TelebrowserError` BROWSER_UNAVAILABLE when the view cannot be had.
         """
@@ -60,7 +62,7 @@ class NoView:
         """Nobody is known of."""
         return 0
 
-    async def grant(self, handoff: Handoff, role: Role) -> Grant:
+    async def grant(self, handoff: Handoff, role: Role, *, secure: bool) -> Grant:
         """The plain address, for either role. Raises `TelebrowserError` BROWSER_UNAVAILABLE without one."""
         if self._url is None:
             raise TelebrowserError("BROWSER_UNAVAILABLE", "No view for people is set up", "Set TELEBROWSER_VIEW_URL.")

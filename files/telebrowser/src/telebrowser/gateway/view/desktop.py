@@ -72,10 +72,15 @@ class DesktopView(ScreencastView):
         self._seen = self._seen or announced(self._data) is not None
         return SHARED if self._seen and not self._apart else super().desktop(project)
 
-    async def grant(self, handoff: Handoff, role: Role) -> Grant:
-        """A credential for the desktop, or for the tab while the desktop's view server is away."""
+    async def grant(self, handoff: Handoff, role: Role, *, secure: bool) -> Grant:
+        """A credential for the desktop, or for the tab while the desktop's view server is away or the person's browser cannot show it."""
         found = announced(self._data)
         socket = found.sockets.get(self.desktop(handoff.project)) if found is not None else None
-        if found is None or socket is None or (found.backend == VNC and not has_novnc()) or not await listens(socket):
-            return await super().grant(handoff, role)
+        if found is None or socket is None or not _showable(found.backend, secure=secure) or not await listens(socket):
+            return await super().grant(handoff, role, secure=secure)
         return await self.credentials.grant(Credential(handoff, role, found.backend, socket))
+
+
+def _showable(backend: str, *, secure: bool) -> bool:
+    """Whether a person's browser can show it. Outside of a secure context browsers have no decoder for Selkies, whose page then stays empty."""
+    return has_novnc() if backend == VNC else secure

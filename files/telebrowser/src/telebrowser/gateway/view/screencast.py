@@ -29,7 +29,7 @@ class ScreencastView:
         """The connections that are open now."""
         return self.credentials.viewers(project)
 
-    async def grant(self, handoff: Handoff, role: Role) -> Grant:
+    async def grant(self, handoff: Handoff, role: Role, *, secure: bool) -> Grant:
         """A credential for the tab."""
         return await self.credentials.grant(Credential(handoff, role))
 

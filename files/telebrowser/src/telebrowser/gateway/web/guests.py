@@ -75,15 +75,15 @@ async def take(request: web.Request) -> web.StreamResponse:
     gateway, people = request.app[GATEWAY], request.app[PEOPLE]
     person, handoff = people.guest(request, gateway.handoffs)
     fields = await people.form(request, person)
-    return _granted(await gateway.handoffs.take(handoff.id, person.who, force=fields.get("force") == "yes"))
+    return _granted(await gateway.handoffs.take(handoff.id, person.who, force=fields.get("force") == "yes", secure=_is_secure(fields)))
 
 
 async def watch(request: web.Request) -> web.StreamResponse:
     """``POST /handoff/<id>/watch``: the address of a view that cannot be touched."""
     gateway, people = request.app[GATEWAY], request.app[PEOPLE]
     person, handoff = people.guest(request, gateway.handoffs)
-    await people.form(request, person)
-    return _granted(await gateway.handoffs.watch(handoff.id))
+    fields = await people.form(request, person)
+    return _granted(await gateway.handoffs.watch(handoff.id, secure=_is_secure(fields)))
 
 
 async def finish(request: web.Request) -> web.StreamResponse:
@@ -118,6 +118,11 @@ def _state(gateway: Gateway, handoff: Handoff, person: Person) -> dict[str, Any]
         "position": gateway.handoffs.position(handoff),
         "control": "none" if controller is None else "own" if controller == person.who else "other",
     }
+
+
+def _is_secure(fields: dict[str, str]) -> bool:
+    """Whether the person's page told that its browser takes it for a safe one."""
+    return fields.get("secure") != "no"
 
 
 def _granted(grant: Grant) -> web.Response:

@@ -131,7 +131,8 @@ function leadOut(frame) {
 }
 
 async function open(address, fields) {
-  const grant = await (await ask(address, fields)).json();
+  // Without TLS, and not on localhost, browsers cannot show every view; the gateway then gives one that they can.
+  const grant = await (await ask(address, { ...fields, secure: isSecureContext ? "yes" : "no" })).json();
   const frame = view.querySelector("iframe") ?? document.createElement("iframe");
   frame.title = grant.role === "controller" ? "The browser; you control it" : "The browser; you only see it";
   frame.dataset.role = grant.role;
