@@ -13,6 +13,7 @@ from tests.conftest import scratch_dir
 from tests.e2e.person import Person
 from tests.support.chromium import Chromium
 from tests.support.stack import Stack, free_port
+from tests.support.truth import NoAnswer
 
 
 @pytest.fixture(scope="module")
