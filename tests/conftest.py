@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import signal
 import tempfile
@@ -11,13 +12,14 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.person import Person
 from tests.support import proc
 from tests.support.agent import Agent
 from tests.support.chromium import Chromium
 from tests.support.mcp_client import McpClient
 from tests.support.pages import Pages
 from tests.support.stack import Stack
-from tests.support.truth import Picture, Truth, look
+from tests.support.truth import NoAnswer, Picture, Truth, look
 
 PROJECT = "cases"
 
@@ -116,6 +118,18 @@ async def truths() -> AsyncIterator[Callable[..., Any]]:
     yield connect
     for truth in made:
         await truth.close()
+
+
+@pytest.fixture
+async def person(chromium: Chromium, truths: Callable[..., Any]) -> AsyncIterator[Person]:
+    """A tab in a browser that has never been here."""
+    truth = await truths(chromium.ws)
+    context = (await truth.call("Target.createBrowserContext"))["browserContextId"]
+    made = await truth.call("Target.createTarget", {"url": "about:blank", "browserContextId": context})
+    yield Person(truth, made["targetId"])
+    # Chromium may not answer while a page in it decodes moving pictures. It is the person's browser, not ours; the next person has another context.
+    with contextlib.suppress(NoAnswer):
+        await truth.call("Target.disposeBrowserContext", {"browserContextId": context})
 
 
 def standalone_env(home: Path, **more: str) -> dict[str, str]:

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.desktop import SITES, Hands, Scene
+from tests.e2e.desktop import Hands, Scene
 from tests.e2e.person import Person
+from tests.e2e.sites import SITES
 from tests.e2e.test_selkies import FRAME, SELKIES
 from tests.support import proc
-from tests.support.chromium import Chromium
 from tests.support.pages import Pages
 from tests.support.stack import request, token
 
@@ -36,16 +36,6 @@ def desk() -> Iterator[Deployment]:
         yield made
     finally:
         made.remove()
-
-
-@pytest.fixture
-async def person(chromium: Chromium, truths: Callable[..., Any]) -> AsyncIterator[Person]:
-    """A tab in a browser that has never been here."""
-    truth = await truths(chromium.ws)
-    context = (await truth.call("Target.createBrowserContext"))["browserContextId"]
-    made = await truth.call("Target.createTarget", {"url": "about:blank", "browserContextId": context})
-    yield Person(truth, made["targetId"])
-    await truth.call("Target.disposeBrowserContext", {"browserContextId": context})
 
 
 @pytest.fixture

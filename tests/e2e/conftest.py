@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
 from tests.conftest import scratch_dir
-from tests.e2e.person import Person
-from tests.support.chromium import Chromium
 from tests.support.stack import Stack, free_port
-from tests.support.truth import NoAnswer
 
 
 @pytest.fixture(scope="module")
@@ -36,15 +31,3 @@ def own() -> Iterator[Stack]:
 def base(own: Stack) -> str:
     """Where the pages are."""
     return str(own.people)  # type: ignore[attr-defined]
-
-
-@pytest.fixture
-async def person(chromium: Chromium, truths: Callable[..., Any]) -> AsyncIterator[Person]:
-    """A tab in a browser that has never been here."""
-    truth = await truths(chromium.ws)
-    context = (await truth.call("Target.createBrowserContext"))["browserContextId"]
-    made = await truth.call("Target.createTarget", {"url": "about:blank", "browserContextId": context})
-    yield Person(truth, made["targetId"])
-    # Chromium may not answer while a page in it decodes moving pictures. It is the person's browser, not ours; the next person has another context.
-    with contextlib.suppress(NoAnswer):
-        await truth.call("Target.disposeBrowserContext", {"browserContextId": context})

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.e2e.person import Person
-from tests.e2e.test_screencast import CODE, FORM, OPENER, PUZZLE, WINDOW
+from tests.e2e.sites import SITES
 from tests.support import proc
 from tests.support.mcp_client import McpClient
 from tests.support.pages import Pages
 from tests.support.stack import Stack
 from tests.support.truth import Truth
-
-SITES = {"login": FORM, "code": CODE, "opener": OPENER, "window": WINDOW, "puzzle": PUZZLE}
 
 
 class Kind(NamedTuple):
@@ -121,3 +119,32 @@ async def scenes(
     for project, scene in made:
         await asyncio.to_thread(desk.http, "POST", f"handoffs/{scene.handoff['id']}", project, b'{"state": "cancelled"}')
         await scene.call
+
+
+async def sign_in(scene: Scene, hands: Hands) -> None:
+    """Name, password and code. The window manager looks at a press before the page gets it, and hands do not type so soon: the field has the focus first."""
+    await hands.click(scene.target, 100, 40)
+    await scene.page("document.activeElement.id", "user")
+    await hands.type("ann")
+    await scene.page("user.value", "ann")
+    await hands.click(scene.target, 100, 100)
+    await scene.page("document.activeElement.id", "word")
+    await hands.type("s3cret")
+    await scene.page("word.value", "s3cret")
+    await hands.click(scene.target, 100, 160)
+    await scene.page("document.title", "code")
+    await hands.click(scene.target, 100, 40)
+    await scene.page("document.activeElement.id", "code")
+    await hands.type("123456")
+    await scene.page("document.title", "signed in")
+
+
+async def allow_in_a_window(scene: Scene, hands: Hands) -> None:
+    """Open the sign-in's own window and press there what closes it."""
+    await hands.click(scene.target, 100, 40)
+    found = await scene.truth.until_targets(lambda infos: any(info["url"].endswith("/window.html") for info in infos))
+    window = next(info["targetId"] for info in found if info["url"].endswith("/window.html"))
+    assert await scene.truth.wait(window, "document.readyState", "complete") == "complete"
+    assert await scene.truth.wait(window, "document.hasFocus()", True) is True
+    await hands.click(window, 100, 40)
+    await scene.page("document.title", "by window")

@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
+from tests.support import proc
+from tests.support.mcp_client import McpClient
+from tests.support.stack import Stack
 from tests.support.truth import CdpError, Truth
 
 SECONDS = 20.0
@@ -54,3 +58,19 @@ class Person:
         await self.truth.call("Emulation.setDeviceMetricsOverride", {"width": 900, "height": 700, "deviceScaleFactor": 1, "mobile": False, **size}, session)
         shot = await self.truth.call("Page.captureScreenshot", {"format": "png"}, session)
         await asyncio.to_thread((Path(PICTURES) / f"{name}.png").write_bytes, base64.b64decode(shot["data"]))
+
+
+async def gives_back(person: Person, stack: Stack, project: str, agent: McpClient, call: asyncio.Task[Any], sites: str) -> None:
+    """*Done* on a page that says ``signed in``; the browser is killed at once, the agent's call answers, and the login is there in the next one."""
+    await person.eval("document.querySelector('#note').value = 'signed in'")
+    await person.press("button[formaction$='/done']")
+    await person.heading("Done")
+    pid = stack.browser_pid(project)
+    os.kill(pid, signal.SIGKILL)
+    answer = await call
+    assert not answer.error and answer.data["state"] == "done" and answer.data["page"]["title"] == "signed in", answer
+    await asyncio.to_thread(
+        proc.until, lambda: stack.status(project)["state"] == "up" and stack.status(project)["pid"] != pid, "the browser is started anew", 40
+    )
+    await agent.ok("browser_navigate", url=f"{sites}/who")
+    assert "login=yes" in (await agent.ok("browser_get_text")).text

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.person import Person
+from tests.e2e.person import Person, gives_back
+from tests.e2e.sites import SITES
 from tests.support import proc
 from tests.support.mcp_client import McpClient
 from tests.support.pages import Pages
@@ -19,24 +18,6 @@ from tests.support.stack import Stack, request
 from tests.support.truth import Truth
 
 PROJECT = "seen"
-FORM = """<!doctype html><title>login</title><style>body{margin:0;font:20px sans-serif}
-input,button,select{position:absolute;width:300px;height:40px;left:20px}</style>
-<input id=user style=top:20px><input id=word type=password style=top:80px><button id=go style=top:140px>Sign in</button>
-<button id=ask style=top:200px onclick="document.title=confirm('Sure?')?'sure':'unsure'">Ask</button>
-<select id=pick style=top:260px onchange="document.title='picked '+value"><option>one<option>two<option>three</select>
-<input id=file type=file style=top:320px onchange="document.title='file '+files[0].name+' '+files[0].size">
-<script>go.onclick=()=>{if(user.value&&word.value==='s3cret')location='/code.html'}</script>"""
-CODE = """<!doctype html><title>code</title><body style=margin:0><input id=code style="position:absolute;left:20px;top:20px;width:300px;height:40px">
-<script>code.oninput=()=>{if(code.value==='123456'){document.cookie='login=yes; max-age=86400; path=/';document.title='signed in'}}</script>"""
-OPENER = """<!doctype html><title>opener</title><body style=margin:0><button style="position:absolute;left:20px;top:20px;width:300px;height:40px"
-onclick="window.open('/window.html','w','width=500,height=400')">Sign in with a window</button>"""
-WINDOW = """<!doctype html><title>window</title><body style=margin:0><button style="position:absolute;left:20px;top:20px;width:300px;height:40px"
-onclick="opener.document.title='by window';window.close()">Allow</button>"""
-PUZZLE = """<!doctype html><title>puzzle</title><body style=margin:0><div id=knob
-style="position:absolute;left:20px;top:20px;width:60px;height:60px;background:#06c"></div>
-<script>let from=null,seen=0;knob.onpointerdown=e=>{from=e.clientX;knob.setPointerCapture(e.pointerId)};
-knob.onpointermove=e=>{if(from!==null){seen++;knob.style.left=20+e.clientX-from+'px'}};
-knob.onpointerup=e=>{const at=parseInt(knob.style.left);document.title=Math.abs(at-220)<4&&seen>5?'solved':'missed '+at+' '+seen;from=null}</script>"""
 
 
 class Hands:
@@ -92,7 +73,7 @@ class Scene:
 
 @pytest.fixture
 def sites(pages: Pages) -> Iterator[Pages]:
-    for name, body in (("login", FORM), ("code", CODE), ("opener", OPENER), ("window", WINDOW), ("puzzle", PUZZLE)):
+    for name, body in SITES.items():
         pages.add(f"{name}.html", body)
     yield pages
 
@@ -150,16 +131,7 @@ async def test_a_login_with_a_code_survives_sigkill(
     await hands.type("123456")
     await scene.page("document.title", "signed in")
     await person.picture("screencast")
-    await person.eval("document.querySelector('#note').value = 'signed in'")
-    await person.press("button[formaction$='/done']")
-    await person.heading("Done")
-    pid = own.browser_pid(PROJECT)
-    os.kill(pid, signal.SIGKILL)
-    answer = await scene.call
-    assert not answer.error and answer.data["state"] == "done" and answer.data["page"]["title"] == "signed in", answer
-    await asyncio.to_thread(proc.until, lambda: own.status(PROJECT)["state"] == "up" and own.status(PROJECT)["pid"] != pid, "the browser is started anew", 40)
-    await scene.agent.ok("browser_navigate", url=f"{sites.base}/who")
-    assert "login=yes" in (await scene.agent.ok("browser_get_text")).text
+    await gives_back(person, own, PROJECT, scene.agent, scene.call, sites.base)
     assert "s3cret" not in own.output("gateway") and "123456" not in own.output("gateway")
 
 

@@ -14,14 +14,13 @@ from typing import Any
 import pytest
 
 from tests.conftest import scratch_dir
-from tests.e2e.desktop import Kind, scenes
-from tests.e2e.person import Person
+from tests.e2e.desktop import Kind, allow_in_a_window, scenes, sign_in
+from tests.e2e.person import Person, gives_back
 from tests.support import proc
 from tests.support.chromium import Chromium
 from tests.support.pages import Pages
 from tests.support.selkies import SETTINGS
 from tests.support.stack import Stack, free_port, request
-from tests.support.truth import Truth
 
 FRAME = "document.querySelector('iframe')?.contentWindow"
 INPUT = f"{FRAME}.document.getElementById('overlayInput')?.getBoundingClientRect()"
@@ -59,56 +58,15 @@ async def begin(
 
 async def test_a_login_with_a_code_survives_sigkill(desk: Stack, person: Person, begin: Callable[..., Any]) -> None:
     scene, hands = await begin("login")
-    await hands.click(scene.target, 100, 40)
-    await scene.page("document.activeElement.id", "user")
-    await hands.type("ann")
-    await scene.page("user.value", "ann")
-    await hands.click(scene.target, 100, 100)
-    await scene.page("document.activeElement.id", "word")
-    await hands.type("s3cret")
-    await scene.page("word.value", "s3cret")
-    await hands.click(scene.target, 100, 160)
-    await scene.page("document.title", "code")
-    await hands.click(scene.target, 100, 40)
-    await scene.page("document.activeElement.id", "code")
-    await hands.type("123456")
-    await scene.page("document.title", "signed in")
+    await sign_in(scene, hands)
     await person.picture("selkies")
-    await person.eval("document.querySelector('#note').value = 'signed in'")
-    await person.press("button[formaction$='/done']")
-    await person.heading("Done")
-    pid = desk.browser_pid(PROJECT)
-    os.kill(pid, signal.SIGKILL)
-    answer = await scene.call
-    assert not answer.error and answer.data["state"] == "done" and answer.data["page"]["title"] == "signed in", answer
-    await asyncio.to_thread(proc.until, lambda: desk.status(PROJECT)["state"] == "up" and desk.status(PROJECT)["pid"] != pid, "the browser is started anew", 40)
-    await scene.agent.ok("browser_navigate", url=f"{scene.sites.base}/who")
-    assert "login=yes" in (await scene.agent.ok("browser_get_text")).text
+    await gives_back(person, desk, PROJECT, scene.agent, scene.call, scene.sites.base)
     written = {part: desk.output(part) for part in ("gateway", "supervisor")} | {"view": (desk.data / "run" / "view.log").read_text()}
     assert not [part for part, text in written.items() if "s3cret" in text or "123456" in text]
 
 
-async def _opened(truth: Truth, before: set[str]) -> str:
-    """The window that has opened since."""
-    infos: list[dict[str, Any]] = []
-    for _ in range(200):
-        infos = (await truth.call("Target.getTargets"))["targetInfos"]
-        for each in infos:
-            if each["targetId"] not in before and each["url"].endswith("/window.html"):
-                return str(each["targetId"])
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"no window has opened: {infos}")
-
-
 async def test_a_window_that_closes_itself(begin: Callable[..., Any]) -> None:
-    scene, hands = await begin("opener")
-    before = {each["targetId"] for each in (await scene.truth.call("Target.getTargets"))["targetInfos"]}
-    await hands.click(scene.target, 100, 40)
-
-    window = await _opened(scene.truth, before)
-    assert await scene.truth.wait(window, "document.hasFocus()", True) is True
-    await hands.click(window, 100, 40)
-    await scene.page("document.title", "by window")
+    await allow_in_a_window(*await begin("opener"))
 
 
 async def test_a_puzzle_that_is_dragged(begin: Callable[..., Any]) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import scratch_dir
-from tests.e2e.desktop import Kind, scenes
-from tests.e2e.person import Person
+from tests.e2e.desktop import Kind, allow_in_a_window, scenes, sign_in
+from tests.e2e.person import Person, gives_back
 from tests.support import proc
 from tests.support.pages import Pages
 from tests.support.stack import Stack, free_port, request
@@ -52,44 +52,14 @@ async def begin(desk: Stack, person: Person, pages: Pages, home: Path, clients: 
 
 async def test_a_login_with_a_code_survives_sigkill(desk: Stack, person: Person, begin: Begin) -> None:
     scene, hands = await begin("login")
-    await hands.click(scene.target, 100, 40)
-    await scene.page("document.activeElement.id", "user")
-    await hands.type("ann")
-    await scene.page("user.value", "ann")
-    await hands.click(scene.target, 100, 100)
-    # The window manager looks at a press before the page gets it; hands do not type so soon.
-    await scene.page("document.activeElement.id", "word")
-    await hands.type("s3cret")
-    await scene.page("word.value", "s3cret")
-    await hands.click(scene.target, 100, 160)
-    await scene.page("document.title", "code")
-    await hands.click(scene.target, 100, 40)
-    await scene.page("document.activeElement.id", "code")
-    await hands.type("123456")
-    await scene.page("document.title", "signed in")
+    await sign_in(scene, hands)
     await person.picture("vnc", height=1200, width=1300)
-    await person.eval("document.querySelector('#note').value = 'signed in'")
-    await person.press("button[formaction$='/done']")
-    await person.heading("Done")
-    pid = desk.browser_pid(PROJECT)
-    os.kill(pid, signal.SIGKILL)
-    answer = await scene.call
-    assert not answer.error and answer.data["state"] == "done" and answer.data["page"]["title"] == "signed in", answer
-    await asyncio.to_thread(proc.until, lambda: desk.status(PROJECT)["state"] == "up" and desk.status(PROJECT)["pid"] != pid, "the browser is started anew", 40)
-    await scene.agent.ok("browser_navigate", url=f"{scene.sites.base}/who")
-    assert "login=yes" in (await scene.agent.ok("browser_get_text")).text
+    await gives_back(person, desk, PROJECT, scene.agent, scene.call, scene.sites.base)
     assert "s3cret" not in desk.output("gateway") and "123456" not in desk.output("gateway") + desk.output("supervisor")
 
 
 async def test_a_window_that_closes_itself(begin: Begin) -> None:
-    scene, hands = await begin("opener")
-    await hands.click(scene.target, 100, 40)
-    found = await scene.truth.until_targets(lambda infos: any(info["url"].endswith("/window.html") for info in infos))
-    window = next(info["targetId"] for info in found if info["url"].endswith("/window.html"))
-    assert await scene.truth.wait(window, "document.readyState", "complete") == "complete"
-    assert await scene.truth.wait(window, "document.hasFocus()", True) is True
-    await hands.click(window, 100, 40)
-    await scene.page("document.title", "by window")
+    await allow_in_a_window(*await begin("opener"))
 
 
 async def test_a_puzzle_that_is_dragged(begin: Begin) -> None:
