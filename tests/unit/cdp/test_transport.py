@@ -61,6 +61,36 @@ async def test_sending_ends_with_nul(ends: Ends) -> None:
     assert await asyncio.to_thread(ends.commands.recv, 100) == b'{"id":1}\0'
 
 
+async def test_the_first_of_a_turn_goes_at_once_and_the_rest_in_order(ends: Ends) -> None:
+    for number in range(3):
+        ends.transport.send(b'{"id":%d}' % number)
+    got = b""
+    while got.count(b"\0") < 3:
+        got += await asyncio.to_thread(ends.commands.recv, 100)
+    assert got == b'{"id":0}\0{"id":1}\0{"id":2}\0'
+
+
+async def test_a_close_sends_what_was_given_before(ends: Ends) -> None:
+    for number in range(2):
+        ends.transport.send(b'{"id":%d}' % number)
+    ends.transport.close()
+    ends.transport.send(b'{"id":2}')
+    got = b""
+    while piece := await asyncio.to_thread(ends.commands.recv, 100):
+        got += piece
+    assert got == b'{"id":0}\0{"id":1}\0'
+
+
+async def test_what_cannot_be_sent_any_more_is_dropped(ends: Ends) -> None:
+    ends.answers.close()
+    ends.commands.close()
+    ends.transport.send(b'{"id":1}')
+    async with asyncio.timeout(5):
+        assert "pipe" in await ends.closed.get()
+    ends.transport.send(b'{"id":2}')
+    await asyncio.sleep(0)
+
+
 async def test_takeover_ends_the_half_written_and_drops_the_half_read() -> None:
     ends = Ends(takeover=True)
     try:
