@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.agent import Agent
+from tests.support.pages import Pages
 from tests.support.truth import near
 
 
@@ -24,6 +25,27 @@ async def test_lazy_sections(agent: Agent, picture: Callable[..., Any]) -> None:
     seen = await picture(shot.images[0], [(0.5, row / height) for row in rows])
     wanted = [tuple(round(part * 255) for part in colorsys.hls_to_rgb(number * 36 / 360, 0.5, 0.8)) for number in range(10)]
     assert all(near(pixel, colour, 14) for pixel, colour in zip(seen.pixels, wanted, strict=True)), (seen.pixels, wanted)
+
+
+ROWS = (
+    "<!doctype html><style>body{margin:0}section{height:600px}</style><section style='background:red'></section><section style='background:blue'></section>" * 5
+)
+
+
+async def test_a_tab_shown_for_the_first_time_meanwhile(agent: Agent, picture: Callable[..., Any], pages: Pages) -> None:
+    """It gets its window's size just then; the picture on its way is the first view over and over."""
+    url = f"{pages.add('rows.html', ROWS)}?{agent.mark}"
+    front = (await agent.truth.call("Target.createTarget", {"url": "about:blank"}))["targetId"]
+    await agent.client.ok("browser_tabs", action="new", url=url)
+    await agent.truth.call("Target.activateTarget", {"targetId": front})
+    session = await agent.truth.attach(await agent.target())
+    await agent.truth.call("Page.enable", {}, session)
+    taking = asyncio.create_task(agent.client.ok("browser_screenshot", full_page=True))
+    await agent.truth.event(lambda event: event["method"] == "Page.frameResized" and event.get("sessionId") == session)
+    await agent.truth.call("Target.activateTarget", {"targetId": await agent.target()})
+    seen = await picture((await taking).images[0], [(0.5, (row + 0.5) / 10) for row in range(10)])
+    await agent.truth.call("Target.closeTarget", {"targetId": front})
+    assert all(near(pixel, (0, 0, 255) if row % 2 else (255, 0, 0)) for row, pixel in enumerate(seen.pixels)), seen.pixels
 
 
 async def test_very_tall(agent: Agent, picture: Callable[..., Any]) -> None:

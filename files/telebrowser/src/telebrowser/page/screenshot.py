@@ -74,20 +74,37 @@ async def _capture(tab: Tab, options: dict[str, Any], deadline: Deadline) -> byt
 
 
 async def _full_page(tab: Tab, options: dict[str, Any], deadline: Deadline) -> tuple[bytes, dict[str, Any]]:
-    """Show every part once so that lazy content paints, then capture all of it, scaled down where it is too large."""
+    """Show every part once so that lazy content paints, then capture all of it, scaled down where it is too large.
+
+    Chromium gives the view the size of the picture meanwhile. When the tab is shown for the first time or its window resized just
+    then, the view falls back to the window's size, and the answer is the first view, tiled, up to the size that was asked for
+    (``CreateTiledBitmap`` in content/browser/devtools/protocol/page_handler.cc). So a picture counts only if the window was the same after it.
+    """
     await _reveal(tab, deadline)
-    metrics = await tab.session.call("Page.getLayoutMetrics", timeout=deadline.left())
-    size = metrics["cssContentSize"]
-    width, height = max(1.0, size["width"]), max(1.0, size["height"])
-    ratio = await tab.session.call("Runtime.evaluate", expression="devicePixelRatio", returnByValue=True, timeout=deadline.left())
-    density = float(ratio["result"].get("value") or 1)
-    scale = min(1.0, math.sqrt(MAX_PIXELS / (width * height)) / density, MAX_SIDE / max(width, height) / density)
-    clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": scale}
-    data = await _capture(tab, {**options, "captureBeyondViewport": True, "clip": clip}, deadline)
+    window = await _window(tab, deadline)
+    while True:
+        metrics = await tab.session.call("Page.getLayoutMetrics", timeout=deadline.left())
+        size = metrics["cssContentSize"]
+        width, height, density = max(1.0, size["width"]), max(1.0, size["height"]), float(window[0] or 1)
+        scale = min(1.0, math.sqrt(MAX_PIXELS / (width * height)) / density, MAX_SIDE / max(width, height) / density)
+        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": scale}
+        data = await _capture(tab, {**options, "captureBeyondViewport": True, "clip": clip}, deadline)
+        before, window = window, await _window(tab, deadline)
+        if window == before:
+            break
+        if deadline.passed():
+            raise TelebrowserError("TIMEOUT", f"The window of tab {tab.name} changed in each picture")
     told: dict[str, Any] = {"width": round(width * scale * density), "height": round(height * scale * density)}
     if scale < 1:
         told["scale"] = round(scale, 4)
     return data, told
+
+
+async def _window(tab: Tab, deadline: Deadline) -> list[float]:
+    """Pixels per CSS pixel, and the sizes of view and window; a tab that is not shown has no frame around its view."""
+    expression = "[devicePixelRatio, innerWidth, innerHeight, outerWidth, outerHeight]"
+    answer = await tab.session.call("Runtime.evaluate", expression=expression, returnByValue=True, timeout=deadline.left())
+    return list(answer["result"].get("value") or [1])
 
 
 async def _reveal(tab: Tab, deadline: Deadline) -> None:
