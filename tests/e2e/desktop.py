@@ -53,6 +53,12 @@ class Hands:
         await self.mouse("mousePressed", *at, 1)
         await self.mouse("mouseReleased", *at, 0)
 
+    async def wheel(self, target: str, x: float, y: float, down: float) -> None:
+        """Turn the wheel by ``down`` pixels there."""
+        at = await self.place(target, x, y)
+        await self.mouse("mouseMoved", *at, 0)
+        await self.send("Input.dispatchMouseEvent", type="mouseWheel", x=at[0], y=at[1], deltaX=0, deltaY=down)
+
     async def drag(self, target: str, x: float, y: float, to: float) -> None:
         start, end = await self.place(target, x, y), await self.place(target, to, y)
         await self.mouse("mouseMoved", *start, 0)
@@ -148,3 +154,11 @@ async def allow_in_a_window(scene: Scene, hands: Hands) -> None:
     assert await scene.truth.wait(window, "document.hasFocus()", True) is True
     await hands.click(window, 100, 40)
     await scene.page("document.title", "by window")
+
+
+async def turn_the_wheel(scene: Scene, hands: Hands) -> None:
+    """Down and up over the page, which grows so that it can be scrolled."""
+    await scene.page("document.body.style.height='5000px'", "5000px")
+    for down, scrolled in ((300, "scrollY>0"), (-3000, "scrollY===0")):
+        await hands.wheel(scene.target, 100, 300, down)
+        await scene.page(scrolled, True)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import scratch_dir
-from tests.e2e.desktop import Kind, allow_in_a_window, scenes, sign_in
+from tests.e2e.desktop import Kind, allow_in_a_window, scenes, sign_in, turn_the_wheel
 from tests.e2e.person import Person, gives_back
 from tests.support import proc
 from tests.support.chromium import Chromium
@@ -73,6 +73,10 @@ async def test_a_puzzle_that_is_dragged(begin: Callable[..., Any]) -> None:
     scene, hands = await begin("puzzle")
     await hands.drag(scene.target, 50, 50, 250)
     await scene.page("document.title", "solved")
+
+
+async def test_the_wheel_turns_the_page(begin: Callable[..., Any]) -> None:
+    await turn_the_wheel(*await begin("login"))
 
 
 @pytest.mark.parametrize("text", ["Az09 <>/|~@", "äöüßÄÖÜ", "é€ñ中"])

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import scratch_dir
-from tests.e2e.desktop import Kind, allow_in_a_window, scenes, sign_in
+from tests.e2e.desktop import Kind, allow_in_a_window, scenes, sign_in, turn_the_wheel
 from tests.e2e.person import Person, gives_back
 from tests.support import proc
 from tests.support.pages import Pages
@@ -68,6 +68,10 @@ async def test_a_puzzle_that_is_dragged(begin: Begin) -> None:
     await scene.page("document.title", "solved")
 
 
+async def test_the_wheel_turns_the_page(begin: Begin) -> None:
+    await turn_the_wheel(*await begin("login"))
+
+
 @pytest.mark.parametrize("text", ["Ann <>/|~@\\{}", "äöüßÄÖÜ", "éèàçñåøæêáíóúëâîôûïãõìòùœŠžŁčř¿€"])
 async def test_what_is_typed_arrives(begin: Begin, text: str) -> None:
     """However fast it is: a password has them, too."""
@@ -99,15 +103,16 @@ async def test_what_is_pasted_arrives(begin: Begin, person: Person, text: str) -
     await scene.page("user.value", text)
 
 
-async def test_the_persons_own_paste_key(begin: Begin, person: Person) -> None:
+@pytest.mark.parametrize("text", ["größe", "x" * 10_000])
+async def test_the_persons_own_paste_key(begin: Begin, person: Person, text: str) -> None:
     scene, hands = await begin("login")
     await hands.click(scene.target, 100, 40)
     await scene.page("document.activeElement.id", "user")
     await person.eval(
-        f"(()=>{{const w={VIEW},d=new w.DataTransfer();d.setData('text/plain','größe');"
+        f"(()=>{{const w={VIEW},d=new w.DataTransfer();d.setData('text/plain',{json.dumps(text)});"
         "w.document.querySelector('#stage canvas').dispatchEvent(new w.ClipboardEvent('paste',{clipboardData:d,cancelable:true,bubbles:true}))})()"
     )
-    await scene.page("user.value", "größe")
+    await scene.page("user.value", text)
 
 
 async def test_escape_then_tab_leads_out(begin: Begin, person: Person) -> None:
