@@ -215,6 +215,10 @@ class Deployment:
         """The status document of a project."""
         return dict(self.http("GET", "status", project).json)
 
+    def browser_pid(self, project: str) -> int:
+        """The main process of a project's browser, as the host numbers it."""
+        return self.browsers()[project]
+
     def browsers(self) -> dict[str, int]:
         """The main process of each project's browser, as the host numbers it."""
         found = {}

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.desktop import Hands, Scene
-from tests.e2e.person import Person
+from tests.e2e.desktop import Hands, Scene, allow_in_a_window, sign_in, turn_the_wheel
+from tests.e2e.person import Person, gives_back
 from tests.e2e.sites import SITES
 from tests.e2e.test_selkies import FRAME, SELKIES
 from tests.support import proc
@@ -41,11 +41,12 @@ def desk() -> Iterator[Deployment]:
 @pytest.fixture
 async def begin(desk: Deployment, person: Person, pages: Pages, truths: Callable[..., Any]) -> AsyncIterator[Callable[..., Any]]:
     made: list[Scene] = []
-    page = pages.add("login.html", SITES["login"])
+    for name, body in SITES.items():
+        pages.add(f"{name}.html", body)
 
-    async def start(way: str = "#take") -> tuple[Scene, Hands]:
+    async def start(way: str = "#take", page: str = "login") -> tuple[Scene, Hands]:
         agent = await desk.agent(PROJECT)
-        await agent.ok("browser_navigate", url=page)
+        await agent.ok("browser_navigate", url=f"{pages.base}/{page}.html")
         call = asyncio.create_task(agent.call("browser_handoff", 120, reason="Sign in", wait_seconds=100))
         open_ones = await asyncio.to_thread(
             proc.until, lambda: [row for row in desk.http("GET", "handoffs", PROJECT).json["handoffs"] if row["state"] == "open"], "a handoff is open"
@@ -99,6 +100,26 @@ async def test_who_watches_moves_nothing(person: Person, begin: Callable[..., An
         await person.eval(f"{FRAME}.selkiesTransport.send({json.dumps(message)})")
     await person.eval(f"{FRAME}.selkiesTransport.send('REQUEST_KEYFRAME')")
     await scene.page("[document.activeElement.id,user.value].join()", ",")
+
+
+async def test_a_login_with_a_code_survives_sigkill(desk: Deployment, person: Person, begin: Callable[..., Any]) -> None:
+    scene, hands = await begin()
+    await sign_in(scene, hands)
+    await gives_back(person, desk, PROJECT, scene.agent, scene.call, scene.sites.base)
+
+
+async def test_a_window_that_closes_itself(begin: Callable[..., Any]) -> None:
+    await allow_in_a_window(*await begin(page="opener"))
+
+
+async def test_a_puzzle_that_is_dragged(begin: Callable[..., Any]) -> None:
+    scene, hands = await begin(page="puzzle")
+    await hands.drag(scene.target, 50, 50, 250)
+    await scene.page("document.title", "solved")
+
+
+async def test_the_wheel_turns_the_page(begin: Callable[..., Any]) -> None:
+    await turn_the_wheel(*await begin())
 
 
 @pytest.mark.parametrize(("text", "arrives"), [("<>/|~@ äöü", "<>/|~@ äöü"), ("日本語", "日本語"), ("\U0001f600", "\uf600")])

@@ -7,11 +7,10 @@ import base64
 import os
 import signal
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tests.support import proc
 from tests.support.mcp_client import McpClient
-from tests.support.stack import Stack
 from tests.support.truth import CdpError, Truth
 
 SECONDS = 20.0
@@ -60,13 +59,23 @@ class Person:
         await asyncio.to_thread((Path(PICTURES) / f"{name}.png").write_bytes, base64.b64decode(shot["data"]))
 
 
-async def gives_back(person: Person, stack: Stack, project: str, agent: McpClient, call: asyncio.Task[Any], sites: str) -> None:
+class Running(Protocol):
+    """A stack on this host or in containers."""
+
+    def browser_pid(self, project: str) -> int:
+        """The main process of a project's browser, as this host numbers it."""
+
+    def status(self, project: str) -> dict[str, Any]:
+        """The status document of a project."""
+
+
+async def gives_back(person: Person, stack: Running, project: str, agent: McpClient, call: asyncio.Task[Any], sites: str) -> None:
     """*Done* on a page that says ``signed in``; the browser is killed at once, the agent's call answers, and the login is there in the next one."""
     await person.eval("document.querySelector('#note').value = 'signed in'")
     await person.press("button[formaction$='/done']")
     await person.heading("Done")
-    pid = stack.browser_pid(project)
-    os.kill(pid, signal.SIGKILL)
+    pid = stack.status(project)["pid"]
+    os.kill(stack.browser_pid(project), signal.SIGKILL)
     answer = await call
     assert not answer.error and answer.data["state"] == "done" and answer.data["page"]["title"] == "signed in", answer
     await asyncio.to_thread(
