@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.desktop import Hands, Scene, allow_in_a_window, sign_in, turn_the_wheel
+from tests.e2e.desktop import FRAME, SELKIES, Hands, Scene, allow_in_a_window, sign_in, turn_the_wheel
 from tests.e2e.person import Person, gives_back
 from tests.e2e.sites import SITES
-from tests.e2e.test_selkies import FRAME, SELKIES
 from tests.support import proc
 from tests.support.pages import Pages
 from tests.support.stack import request, token

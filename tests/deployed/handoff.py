@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from telebrowser.gateway.handoff.links import Links, Purpose
+from tests.e2e.desktop import SHOWN
 from tests.e2e.person import Person
-from tests.e2e.test_selkies import SHOWN
 from tests.support import proc
 from tests.support.chromium import Chromium
 from tests.support.mcp_client import McpClient

@@ -24,6 +24,23 @@ class Kind(NamedTuple):
     surface: str
 
 
+FRAME = "document.querySelector('iframe')?.contentWindow"
+# The picture has its place, and something other than one colour is in it.
+DRAWN = (
+    f"(()=>{{const c={FRAME}?.document?.querySelector('#stage canvas');if(!c||c.width<2)return false;"
+    "const d=c.getContext('2d').getImageData(0,0,c.width,c.height).data,s=new Set();"
+    "for(let i=0;i<d.length;i+=4001*4)s.add(d[i]<<16|d[i+1]<<8|d[i+2]);return s.size>2})()"
+)
+VNC = Kind(DRAWN, "#stage canvas")
+INPUT = f"{FRAME}.document.getElementById('overlayInput')?.getBoundingClientRect()"
+# The connection is open, the picture has its size, and Selkies' page sends what the person does; a watcher's never does.
+SHOWN = (
+    f"{FRAME}?.selkiesTransport?.readyState === 1 && Math.abs({INPUT}?.width / {INPUT}?.height - 16 / 9) < 0.05"
+    f" && ({FRAME}.location.hash === '#shared' || {FRAME}.webrtcInput?.isInputAttached() === true)"
+)
+SELKIES = Kind(SHOWN, "#overlayInput")
+
+
 class Hands:
     """The person's mouse and keyboard, in the picture of the desktop; places are those of the agent's page."""
 

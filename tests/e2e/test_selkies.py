@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import scratch_dir
-from tests.e2e.desktop import Kind, allow_in_a_window, scenes, sign_in, turn_the_wheel
+from tests.e2e.desktop import FRAME, SELKIES, SHOWN, allow_in_a_window, scenes, sign_in, turn_the_wheel
 from tests.e2e.person import Person, gives_back
 from tests.support import proc
 from tests.support.chromium import Chromium
@@ -22,14 +22,6 @@ from tests.support.pages import Pages
 from tests.support.selkies import SETTINGS
 from tests.support.stack import Stack, free_port, request
 
-FRAME = "document.querySelector('iframe')?.contentWindow"
-INPUT = f"{FRAME}.document.getElementById('overlayInput')?.getBoundingClientRect()"
-# The connection is open, the picture has its size, and Selkies' page sends what the person does; a watcher's never does.
-SHOWN = (
-    f"{FRAME}?.selkiesTransport?.readyState === 1 && Math.abs({INPUT}?.width / {INPUT}?.height - 16 / 9) < 0.05"
-    f" && ({FRAME}.location.hash === '#shared' || {FRAME}.webrtcInput?.isInputAttached() === true)"
-)
-SELKIES = Kind(SHOWN, "#overlayInput")
 PROJECT = "desk"
 NAME = "asks.example"
 

@@ -14,21 +14,13 @@ from typing import Any
 import pytest
 
 from tests.conftest import scratch_dir
-from tests.e2e.desktop import Kind, allow_in_a_window, scenes, sign_in, turn_the_wheel
+from tests.e2e.desktop import DRAWN, FRAME, VNC, allow_in_a_window, scenes, sign_in, turn_the_wheel
 from tests.e2e.person import Person, gives_back
 from tests.support import proc
 from tests.support.pages import Pages
 from tests.support.stack import Stack, free_port, request
 
 PROJECT = "desk"
-VIEW = "document.querySelector('iframe')?.contentWindow"
-# The picture has its place, and something other than one colour is in it.
-DRAWN = (
-    f"(()=>{{const c={VIEW}?.document?.querySelector('#stage canvas');if(!c||c.width<2)return false;"
-    "const d=c.getContext('2d').getImageData(0,0,c.width,c.height).data,s=new Set();"
-    "for(let i=0;i<d.length;i+=4001*4)s.add(d[i]<<16|d[i+1]<<8|d[i+2]);return s.size>2})()"
-)
-VNC = Kind(DRAWN, "#stage canvas")
 Begin = Callable[..., Any]
 
 
@@ -98,7 +90,7 @@ async def test_what_is_pasted_arrives(begin: Begin, person: Person, text: str) -
     await hands.click(scene.target, 100, 40)
     await scene.page("document.activeElement.id", "user")
     await person.eval(
-        f"(d=>{{d.querySelector('#text').click();d.querySelector('#words').value={json.dumps(text)};d.querySelector('#send').click()}})({VIEW}.document)"
+        f"(d=>{{d.querySelector('#text').click();d.querySelector('#words').value={json.dumps(text)};d.querySelector('#send').click()}})({FRAME}.document)"
     )
     await scene.page("user.value", text)
 
@@ -109,7 +101,7 @@ async def test_the_persons_own_paste_key(begin: Begin, person: Person, text: str
     await hands.click(scene.target, 100, 40)
     await scene.page("document.activeElement.id", "user")
     await person.eval(
-        f"(()=>{{const w={VIEW},d=new w.DataTransfer();d.setData('text/plain',{json.dumps(text)});"
+        f"(()=>{{const w={FRAME},d=new w.DataTransfer();d.setData('text/plain',{json.dumps(text)});"
         "w.document.querySelector('#stage canvas').dispatchEvent(new w.ClipboardEvent('paste',{clipboardData:d,cancelable:true,bubbles:true}))})()"
     )
     await scene.page("user.value", text)
@@ -122,7 +114,7 @@ async def test_escape_then_tab_leads_out(begin: Begin, person: Person) -> None:
     await scene.page("document.activeElement.id", "user")
     tab = {"key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}
     escape = {"key": "Escape", "code": "Escape", "windowsVirtualKeyCode": 27}
-    inside = f"{VIEW}.document.activeElement === {VIEW}.document.querySelector('#stage canvas')"
+    inside = f"{FRAME}.document.activeElement === {FRAME}.document.querySelector('#stage canvas')"
     for key, stays in ((tab, True), (escape, True), (tab, False)):
         for kind in ("rawKeyDown", "keyUp"):
             await hands.send("Input.dispatchKeyEvent", type=kind, **key)
@@ -132,12 +124,12 @@ async def test_escape_then_tab_leads_out(begin: Begin, person: Person) -> None:
 
 async def test_a_watcher_cannot_act_and_a_withdrawn_view_shows_nothing(desk: Stack, person: Person, begin: Begin) -> None:
     scene, hands = await begin("login", "#watch")
-    assert await person.eval(f"{VIEW}.document.querySelector('#text')") is None
+    assert await person.eval(f"{FRAME}.document.querySelector('#text')") is None
     await hands.click(scene.target, 100, 40)
     await hands.type("x")
     # One who makes the page send it all the same.
     sent = await person.eval(
-        f"(async()=>{{const w={VIEW},u=new w.URL('socket',w.location.href);u.protocol='ws:';const s=new w.WebSocket(u);s.binaryType='arraybuffer';"
+        f"(async()=>{{const w={FRAME},u=new w.URL('socket',w.location.href);u.protocol='ws:';const s=new w.WebSocket(u);s.binaryType='arraybuffer';"
         "await new Promise(d=>s.onopen=d);const say=a=>s.send(new Uint8Array(a));"
         "say([...'RFB 003.008\\n'].map(c=>c.charCodeAt(0)));say([1]);say([1]);"
         "say([4,1,0,0,0,0,0,0x78]);say([4,0,0,0,0,0,0,0x78]);say([5,1,0,100,0,200]);say([5,0,0,100,0,200]);"
@@ -145,7 +137,7 @@ async def test_a_watcher_cannot_act_and_a_withdrawn_view_shows_nothing(desk: Sta
         "await new Promise((d,f)=>{let n=0;s.onmessage=e=>{n+=e.data.byteLength;if(n>100)d()};s.onclose=()=>f('closed')});s.close();return true})()"
     )
     assert sent is True
-    address = await person.eval(f"{VIEW}.location.href")
+    address = await person.eval(f"{FRAME}.location.href")
     assert (await asyncio.to_thread(request, address)).status == 200
     await asyncio.to_thread(desk.http, "POST", f"handoffs/{scene.handoff['id']}", PROJECT, b'{"state": "cancelled"}')
     await person.heading("No longer needed")
