@@ -17,6 +17,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 
 from .client import Client
 from .engines import Receive, Send
+from .prompt_socket import PromptSocket
 from .wire import MAX_MESSAGE
 
 log = logging.getLogger(__name__)
@@ -131,7 +132,7 @@ async def serve_cdp(request: web.Request, open_client: OpenClient, sockets: set[
     """Serve one CDP client. The client is opened before the upgrade, so that a failure is an HTTP error."""
     outbox = Outbox()
     client = await open_client(outbox.put, outbox.end)
-    socket = new_socket()
+    socket = PromptSocket(client.feed, max_message=HARD_LIMIT, writer_limit=WRITER_LIMIT, close_seconds=CLOSE_SECONDS)
     try:
         await socket.prepare(request)
     except BaseException:
@@ -147,7 +148,7 @@ async def serve_cdp(request: web.Request, open_client: OpenClient, sockets: set[
         pump.cancel()
 
     outbox.on_overflow(cut)
-    reader = asyncio.get_running_loop().create_task(_read_cdp(socket, client))
+    reader = asyncio.get_running_loop().create_task(_ended(socket))
     try:
         await asyncio.wait({pump, reader}, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -157,10 +158,10 @@ async def serve_cdp(request: web.Request, open_client: OpenClient, sockets: set[
     return socket
 
 
-async def _read_cdp(socket: web.WebSocketResponse, client: Client) -> None:
-    async for message in socket:
-        if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
-            client.feed(message.data)
+async def _ended(socket: PromptSocket) -> None:
+    """Wait until the client closes, is gone, or sends what is no WebSocket."""
+    async for _ in socket:
+        pass
 
 
 async def _finish(request: web.Request, socket: web.WebSocketResponse, outbox: Outbox, *tasks: asyncio.Task[None]) -> None:
