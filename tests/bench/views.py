@@ -1,4 +1,4 @@
-"""What a view costs and how quick it is, and what a handoff takes besides the person: ``python -m tests.bench.views screencast``.
+"""What a view costs and how quick it is, and what a handoff takes besides the person: ``python -m tests.bench.views screencast`` (or ``vnc``, ``selkies``).
 
 It prints the rows of docs/BENCHMARKS.md. Another view is another `Way`: how it is chosen, when its picture is there, and where in it a point of
 the agent's page is.
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from tests.conftest import scratch_dir
 from tests.e2e.handed import Handed, hand
 from tests.e2e.person import Person
-from tests.support import proc
+from tests.support import proc, selkies
 from tests.support.chromium import Chromium
 from tests.support.mcp_client import McpClient
 from tests.support.pages import Pages
@@ -38,10 +38,10 @@ scrolling = false; const step = () => { if (scrolling) scrollBy(0, 8); requestAn
 
 
 class Way(NamedTuple):
-    """One view. All but ``setting`` is JavaScript for the person's page: a test, a canvas, how many pictures have come,
+    """One view: what the stack is told, and JavaScript for the person's page: a test, a canvas, how many pictures have come,
     and a function from a page's point to the window's."""
 
-    setting: str
+    settings: dict[str, str]
     painted: str
     canvas: str
     pictures: str
@@ -49,9 +49,31 @@ class Way(NamedTuple):
 
 
 FRAME = "document.querySelector('iframe')"
+
+
+def desktop(settings: dict[str, str], canvas: str, surface: str) -> Way:
+    """A view of the whole desktop in ``canvas``, which has its place where ``surface`` is. It does not tell of its pictures."""
+    found = f"{FRAME}?.contentDocument?.querySelector({canvas!r})"
+    copy = "const o = new OffscreenCanvas(80, 80), g = o.getContext('2d', {willReadFrequently: true})"
+    return Way(
+        settings,
+        # Something other than one colour is there.
+        f"""(() => {{ const c = {found}; if (!c || c.width < 2) return false; {copy}; g.drawImage(c, 0, 0, c.width, 200, 0, 0, 80, 80);
+  const d = g.getImageData(0, 0, 80, 80).data, seen = new Set();
+  for (let i = 0; i < d.length; i += 4) seen.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return seen.size > 2 }})()""",
+        found.replace("?.", "."),
+        # Those are counted in which the middle has changed.
+        f"""(() => {{ if (window.counted === undefined) {{ window.counted = 0; let last = ''; {copy}; const look = () => {{
+  const c = {found}; g.drawImage(c, c.width >> 1, c.height >> 1, 1, 80, 0, 0, 1, 80); const now = g.getImageData(0, 0, 1, 80).data.join();
+  if (now !== last) {{ last = now; window.counted++ }} requestAnimationFrame(look) }}; look() }} return window.counted }})()""",
+        f"""(x, y) => {{ const f = {FRAME}, a = f.getBoundingClientRect(), d = f.contentDocument, b = d.querySelector({surface!r}).getBoundingClientRect();
+  const s = b.width / d.querySelector({canvas!r}).width; return [a.x + f.clientLeft + b.x + x * s, a.y + f.clientTop + b.y + y * s] }}""",
+    )
+
+
 WAYS = {
     "screencast": Way(
-        "screencast",
+        {"TELEBROWSER_VIEW": "screencast"},
         f"{FRAME}?.contentWindow.shownWidth?.() > 1 && {FRAME}.contentDocument.getElementById('picture').width > 1",
         f"{FRAME}.contentDocument.getElementById('picture')",
         f"{FRAME}.contentWindow.shownPictures()",
@@ -59,20 +81,8 @@ WAYS = {
   const c = w.document.getElementById('picture').getBoundingClientRect(), s = c.width / w.shownWidth();
   return [a.x + f.clientLeft + c.x + x * s, a.y + f.clientTop + c.y + y * s] }}""",
     ),
-    "vnc": Way(
-        "vnc",
-        # Something other than one colour is there.
-        f"""(() => {{ const c = {FRAME}?.contentDocument?.querySelector('#stage canvas'); if (!c || c.width < 2) return false;
-  const d = c.getContext('2d').getImageData(0, 0, c.width, 200).data, seen = new Set();
-  for (let i = 0; i < d.length; i += 4004) seen.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return seen.size > 2 }})()""",
-        f"{FRAME}.contentDocument.querySelector('#stage canvas')",
-        # noVNC does not tell: those are counted in which the middle of the picture has changed.
-        f"""(() => {{ if (window.counted === undefined) {{ window.counted = 0; let last = ''; const look = () => {{
-  const c = {FRAME}.contentDocument.querySelector('#stage canvas'), now = c.getContext('2d').getImageData(c.width >> 1, c.height >> 1, 1, 80).data.join();
-  if (now !== last) {{ last = now; window.counted++ }} requestAnimationFrame(look) }}; look() }} return window.counted }})()""",
-        f"""(x, y) => {{ const f = {FRAME}, a = f.getBoundingClientRect(), c = f.contentDocument.querySelector('#stage canvas');
-  const b = c.getBoundingClientRect(), s = b.width / c.width; return [a.x + f.clientLeft + b.x + x * s, a.y + f.clientTop + b.y + y * s] }}""",
-    ),
+    "vnc": desktop({"TELEBROWSER_VIEW": "vnc"}, "#stage canvas", "#stage canvas"),
+    "selkies": desktop(selkies.SETTINGS, "#videoWorkerCanvas", "#overlayInput"),
 }
 
 
@@ -102,8 +112,9 @@ class Bench:
     async def latency(self, handed: Handed) -> tuple[list[float], list[float]]:
         """Milliseconds from the person's click to the page's event, and to the page's answer in the picture."""
         there, back = [], []
-        watch = f"""new Promise(done => {{ const c = {self.way.canvas}, g = c.getContext('2d', {{willReadFrequently: true}});
-          const hue = () => {{ const p = g.getImageData(c.width >> 1, c.height >> 1, 1, 1).data; return p[0] > 128 && p[2] < 128 }}, before = hue();
+        watch = f"""new Promise(done => {{ const g = new OffscreenCanvas(1, 1).getContext('2d', {{willReadFrequently: true}});
+          const hue = () => {{ const c = {self.way.canvas}; g.drawImage(c, c.width >> 1, c.height >> 1, 1, 1, 0, 0, 1, 1);
+            const p = g.getImageData(0, 0, 1, 1).data; return p[0] > 128 && p[2] < 128 }}, before = hue();
           const look = () => hue() !== before ? done(performance.timeOrigin + performance.now()) : requestAnimationFrame(look); look() }})"""
         await self.click(300, 300)
         await asyncio.sleep(1)
@@ -156,7 +167,7 @@ def resident(pid: int) -> int:
 async def bench(way: Way) -> AsyncIterator[Bench]:
     """Everything that is needed, and nothing left of it afterwards."""
     root, home = scratch_dir("views"), scratch_dir("viewer")
-    stack = Stack(root, TELEBROWSER_PEOPLE_PORT=str(free_port()), TELEBROWSER_VIEW=way.setting)
+    stack = Stack(root, TELEBROWSER_PEOPLE_PORT=str(free_port()), **way.settings)
     made: list[Truth] = []
 
     async def truths(url: str) -> Truth:
@@ -165,6 +176,8 @@ async def bench(way: Way) -> AsyncIterator[Bench]:
 
     try:
         await asyncio.to_thread(stack.start)
+        if way is not WAYS["screencast"]:
+            await asyncio.to_thread(proc.until, (stack.data / "run" / "view.json").exists, "the view is announced", 60)
         browser = await asyncio.to_thread(Chromium, home, "--window-size=1300,900")
         try:
             truth = await truths(browser.ws)
