@@ -186,6 +186,35 @@ async def test_the_last_page_is_never_closed(link: BrowserLink, browser: PipeBro
     assert list(all_pages(link).values()) == ["about:blank"] and browser.process.poll() is None
 
 
+async def test_a_page_that_is_left_gives_the_selected_tab_back_and_asks_for_no_tab_when_it_took_none(link: BrowserLink, pages: Pages) -> None:
+    """A page that asks to stay selects its tab."""
+    url = pages.add("stay.html", "<title>stay</title><button id=stay onclick='onbeforeunload=event=>event.preventDefault()'>stay</button>")
+    agent = await Cdp.open(link, "agent")
+    shown = (await agent.pages())[0]["targetId"]
+    hidden = (await agent.call("Target.createTarget", url="about:blank", background=True))["targetId"]
+    before = await selected(link)
+    for target in (shown, hidden):
+        session = await agent.attach(target)
+        await agent.on(session, "Page.enable")
+        await loaded(agent, session, url)
+        await click(agent, session, "#stay")
+        leaves = asyncio.create_task(agent.on(session, "Page.navigate", url=f"{pages.base}/who"))
+        await until(lambda: link.selection.busy, "the page asks")
+        # The browser's own answer is newer than what the link has heard.
+        taken = [info["targetId"] for info in (await link.call("Target.getTargets", {"filter": [{"type": "tab"}]}))["targetInfos"] if is_selected(info)]
+        assert (taken != before) is (target == hidden)
+        await agent.on(session, "Page.handleJavaScriptDialog", accept=True)
+        await leaves
+        await until(lambda: not link.selection.busy, "what was selected is selected")
+        assert await selected(link) == before
+        # Which tab is a page's is known only by a session on the tab, for which the page waits that loads just then.
+        assert (link.targets.tab_of(target) is not None) is (target == hidden)
+
+
+def is_selected(info: dict[str, Any]) -> bool:
+    return bool((info.get("embedderData") or {}).get("tabActive"))
+
+
 async def test_a_session_ends_after_its_grace_time_and_its_tabs_close(link: BrowserLink, browser: PipeBrowser) -> None:
     agent = await Cdp.open(link, "agent")
     await agent.call("Target.createTarget", url="data:text/html,<script>onbeforeunload=()=>1</script>")

@@ -88,6 +88,11 @@ class Selection:
             self._link.keep(asyncio.get_running_loop().create_task(self._after_dialog(page, before)))
 
     async def _after_dialog(self, page: str, before: list[str]) -> None:
+        active = await self._active()
+        if active is not None and set(active) == set(before):
+            # To find the page's tab takes a session on it, which holds up what the page loads now that its dialog is closed.
+            self._giving_back -= 1
+            return
         await self._give_back(await self._link.pair(page) or "", page, before)
 
     async def _give_back(self, tab: str, opener: str, before: list[str]) -> None:
