@@ -12,6 +12,7 @@ import pytest
 
 from telebrowser.datadir import DataDir
 from telebrowser.gateway.handoff.machine import Handoff
+from telebrowser.gateway.view import desktop
 from telebrowser.gateway.view.credentials import Credential
 from telebrowser.gateway.view.desktop import DesktopView, announced
 
@@ -48,10 +49,11 @@ async def long() -> None:
     await asyncio.sleep(30)
 
 
-async def granted(view: DesktopView, *, secure: bool = True) -> Credential:
-    url = (await view.grant(HANDOFF, "controller", secure=secure)).url
-    credential = view.credentials.find(url.removeprefix("../view/").rstrip("/"))
-    assert credential is not None
+async def granted(view: DesktopView, *, secure: bool = True, instead: str = "") -> Credential:
+    """The credential, with which the person is told ``instead``."""
+    grant = await view.grant(HANDOFF, "controller", secure=secure)
+    credential = view.credentials.find(grant.url.removeprefix("../view/").rstrip("/"))
+    assert credential is not None and grant.instead == instead
     return credential
 
 
@@ -72,13 +74,14 @@ async def test_the_desktop_while_it_listens_and_the_tab_while_not(data: DataDir)
     assert view.desktop("shop") == "project shop", "tabs do not wait for each other"
     assert (await granted(view)).view == "screencast"
     shown(data)
-    assert (await granted(view)).view == "screencast", "nobody listens there"
+    assert (await granted(view, instead=desktop.AWAY)).view == "screencast", "nobody listens there"
     server = listening(data)
     credential = await granted(view)
     assert (credential.view, credential.socket, view.name) == ("selkies-x11", data.run / "view.sock", "selkies-x11")
     server.close()
     (data.run / "view.json").unlink()
-    assert (await granted(view)).view == "screencast" and view.desktop("shop") == "shared", "it is one desktop also while its view starts again"
+    assert (await granted(view, instead=desktop.AWAY)).view == "screencast"
+    assert view.desktop("shop") == "shared", "it is one desktop also while its view starts again"
 
 
 async def test_a_desktop_of_ones_own(data: DataDir) -> None:
@@ -87,7 +90,7 @@ async def test_a_desktop_of_ones_own(data: DataDir) -> None:
     server = listening(data)
     assert view.desktop("shop") == "project shop" and (await granted(view)).view == "selkies-x11"
     shown(data, "project other")
-    assert (await granted(view)).view == "screencast"
+    assert (await granted(view, instead=desktop.AWAY)).view == "screencast"
     server.close()
 
 
@@ -97,7 +100,7 @@ async def test_vnc_needs_novnc(data: DataDir, monkeypatch: pytest.MonkeyPatch) -
     server = listening(data)
     assert (await granted(view)).view == "vnc"
     monkeypatch.setattr("telebrowser.novnc.NOVNC", data.run)
-    assert (await granted(view)).view == "screencast"
+    assert (await granted(view, instead=desktop.NO_NOVNC)).view == "screencast"
     server.close()
 
 
@@ -105,7 +108,7 @@ async def test_selkies_needs_a_secure_context_and_vnc_does_not(data: DataDir) ->
     view = DesktopView(data, apart=False)
     server = listening(data)
     shown(data)
-    assert (await granted(view, secure=False)).view == "screencast"
+    assert (await granted(view, secure=False, instead=desktop.INSECURE)).view == "screencast"
     shown(data, backend="vnc")
     assert (await granted(view, secure=False)).view == "vnc"
     server.close()

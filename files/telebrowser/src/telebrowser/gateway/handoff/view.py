@@ -12,10 +12,14 @@ SHARED = "shared"
 
 
 class Grant(NamedTuple):
-    """A way into the view: the address, which may hold a credential, and what it lets one do."""
+    """A way into the view: the address, which may hold a credential, and what it lets one do.
+
+    ``instead`` tells the person why something less is shown than they would expect; empty when nothing is.
+    """
 
     url: str
     role: Role
+    instead: str = ""
 
 
 class ViewControl(Protocol):

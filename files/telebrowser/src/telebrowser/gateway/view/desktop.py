@@ -20,6 +20,9 @@ from .screencast import ScreencastView
 
 CONNECT_SECONDS = 1.0
 VNC = "vnc"
+AWAY = "The view of the whole desktop does not answer just now, so this is the page's tab alone. It starts again by itself: press Open it again in a moment."
+INSECURE = "Without TLS your browser cannot show the whole desktop, so this is the page's tab alone."
+NO_NOVNC = "The whole desktop cannot be shown because noVNC is not installed where the gateway runs, so this is the page's tab alone."
 
 
 class Announced(NamedTuple):
@@ -73,14 +76,19 @@ class DesktopView(ScreencastView):
         return SHARED if self._seen and not self._apart else super().desktop(project)
 
     async def grant(self, handoff: Handoff, role: Role, *, secure: bool) -> Grant:
-        """A credential for the desktop, or for the tab while the desktop's view server is away or the person's browser cannot show it."""
+        """A credential for the desktop; for the tab, and why, while the desktop's view server is away or the person's browser cannot show it."""
         found = announced(self._data)
         socket = found.sockets.get(self.desktop(handoff.project)) if found is not None else None
-        if found is None or socket is None or not _showable(found.backend, secure=secure) or not await listens(socket):
-            return await super().grant(handoff, role, secure=secure)
-        return await self.credentials.grant(Credential(handoff, role, found.backend, socket))
+        if found is None or socket is None or not await listens(socket):
+            # Where no desktop was ever shown, the tab is all that there is to expect.
+            hindrance = AWAY if self._seen else ""
+        elif not (hindrance := _hindrance(found.backend, secure=secure)):
+            return await self.credentials.grant(Credential(handoff, role, found.backend, socket))
+        return (await super().grant(handoff, role, secure=secure))._replace(instead=hindrance)
 
 
-def _showable(backend: str, *, secure: bool) -> bool:
-    """Whether a person's browser can show it. Outside of a secure context browsers have no decoder for Selkies, whose page then stays empty."""
-    return has_novnc() if backend == VNC else secure
+def _hindrance(backend: str, *, secure: bool) -> str:
+    """Why a person's browser cannot show it, else nothing. Outside of a secure context browsers have no decoder for Selkies, whose page then stays empty."""
+    if backend == VNC:
+        return "" if has_novnc() else NO_NOVNC
+    return "" if secure else INSECURE

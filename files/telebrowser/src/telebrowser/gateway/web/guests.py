@@ -126,4 +126,4 @@ def _is_secure(fields: dict[str, str]) -> bool:
 
 
 def _granted(grant: Grant) -> web.Response:
-    return web.json_response({"url": grant.url, "role": grant.role})
+    return web.json_response({"url": grant.url, "role": grant.role, "instead": grant.instead})

@@ -98,6 +98,8 @@ const view = document.querySelector(".view");
 const takeButton = document.getElementById("take");
 const form = document.querySelector("input[name=form]")?.value;
 const watchButton = document.getElementById("watch");
+// Why the tab stands in for the desktop; it stays until a view comes that is what was asked for.
+const instead = document.getElementById("instead");
 
 function controlled() {
   const control = part.querySelector("[data-control]")?.dataset.control;
@@ -106,6 +108,7 @@ function controlled() {
   if (frame?.dataset.role !== "controller" || control !== "other") return;
   const focused = document.activeElement === frame;
   frame.remove();
+  instead.textContent = "";
   document.getElementById("way-out").hidden = true;
   takeButton.textContent = "Take over";
   takeButton.dataset.force = "yes";
@@ -134,6 +137,7 @@ async function open(address, fields) {
   // Without TLS, and not on localhost, browsers cannot show every view; the gateway then gives one that they can.
   const grant = await (await ask(address, { ...fields, secure: isSecureContext ? "yes" : "no" })).json();
   const frame = view.querySelector("iframe") ?? document.createElement("iframe");
+  instead.textContent = grant.instead;
   frame.title = grant.role === "controller" ? "The browser; you control it" : "The browser; you only see it";
   frame.dataset.role = grant.role;
   frame.allow = "clipboard-read; clipboard-write";
