@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,8 +41,23 @@ SHOWN = (
 SELKIES = Kind(SHOWN, "#overlayInput")
 
 
+class Screen(NamedTuple):
+    """What the person looks at, in CSS pixels; with ``touch`` they have fingers."""
+
+    width: int
+    height: int
+    density: float = 1
+    touch: bool = False
+
+
+CONTROL, SHIFT = 2, 8
+DESK = Screen(1700, 1500)
+TABLET = Screen(1180, 820, 2, touch=True)
+PHONE = Screen(360, 740, 2, touch=True)
+
+
 class Hands:
-    """The person's mouse and keyboard, in the picture of the desktop; places are those of the agent's page."""
+    """The person's mouse, fingers and keyboard, in the picture of the desktop; places are those of the agent's page."""
 
     def __init__(self, person: Person, session: str, truth: Truth, surface: str) -> None:
         self.person, self.session, self.truth, self.surface = person, session, truth, surface
@@ -76,6 +91,32 @@ class Hands:
         await self.mouse("mouseMoved", *at, 0)
         await self.send("Input.dispatchMouseEvent", type="mouseWheel", x=at[0], y=at[1], deltaX=0, deltaY=down)
 
+    async def touch(self, kind: str, *fingers: tuple[float, float]) -> None:
+        """Where the fingers are now, in the person's window."""
+        await self.send("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": y, "id": each} for each, (x, y) in enumerate(fingers)])
+
+    async def tap(self, target: str, x: float, y: float) -> None:
+        await self.tap_at(*await self.place(target, x, y))
+
+    async def tap_on(self, selector: str) -> None:
+        """Tap something of the view's own page."""
+        found = await self.person.eval(
+            "(()=>{const f=document.querySelector('iframe'),a=f.getBoundingClientRect(),"
+            f"b=f.contentWindow.document.querySelector({selector!r}).getBoundingClientRect();"
+            "return [a.x+f.clientLeft+b.x+b.width/2,a.y+f.clientTop+b.y+b.height/2]})()"
+        )
+        await self.tap_at(*found)
+
+    async def tap_at(self, x: float, y: float) -> None:
+        # Sent together: a finger that stays down for longer is no tap.
+        await asyncio.gather(self.touch("touchStart", (x, y)), self.touch("touchEnd"))
+
+    async def glide(self, start: Sequence[tuple[float, float]], end: Sequence[tuple[float, float]]) -> None:
+        """Move fingers that are down, as fast as a hand does."""
+        for step in range(1, 21):
+            await self.touch("touchMove", *[(a[0] + (b[0] - a[0]) * step / 20, a[1] + (b[1] - a[1]) * step / 20) for a, b in zip(start, end, strict=True)])
+            await asyncio.sleep(0.02)
+
     async def drag(self, target: str, x: float, y: float, to: float) -> None:
         start, end = await self.place(target, x, y), await self.place(target, to, y)
         await self.mouse("mouseMoved", *start, 0)
@@ -93,6 +134,18 @@ class Hands:
             await self.send("Input.dispatchKeyEvent", type="keyDown", text=letter, **code)
             await self.send("Input.dispatchKeyEvent", type="keyUp", **code)
             await asyncio.sleep(pause)
+
+    async def key(self, key: str, code: str, number: int, *, modifiers: int = 0, text: str = "") -> None:
+        """Press and release one key; ``number`` is its Windows key code."""
+        said = {"key": key, "code": code, "windowsVirtualKeyCode": number, "modifiers": modifiers}
+        await self.send("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", **said, **({"text": text} if text else {}))
+        await self.send("Input.dispatchKeyEvent", type="keyUp", **said)
+
+    async def with_control(self, letter: str) -> None:
+        control = {"key": "Control", "code": "ControlLeft", "windowsVirtualKeyCode": 17}
+        await self.send("Input.dispatchKeyEvent", type="rawKeyDown", modifiers=CONTROL, **control)
+        await self.key(letter, f"Key{letter.upper()}", ord(letter.upper()), modifiers=CONTROL)
+        await self.send("Input.dispatchKeyEvent", type="keyUp", modifiers=0, **control)
 
 
 class Scene:
@@ -116,7 +169,7 @@ async def scenes(
         pages.add(f"{name}.html", body)
     made: list[tuple[str, Scene]] = []
 
-    async def start(page: str, way: str = "#take", project: str = "desk") -> tuple[Scene, Hands]:
+    async def start(page: str, way: str = "#take", project: str = "desk", screen: Screen = DESK) -> tuple[Scene, Hands]:
         agent = await clients("mcp", "--project", project, env=desk.env(), cwd=home)
         await agent.ok("browser_navigate", url=f"{pages.base}/{page}.html")
         call = asyncio.create_task(agent.call("browser_handoff", 120, reason="Sign in", wait_seconds=100))
@@ -127,7 +180,9 @@ async def scenes(
         scene = Scene(agent, truth, open_ones[0], call, pages)
         made.append((project, scene))
         session = await person.truth.attach(person.target)
-        await person.truth.call("Emulation.setDeviceMetricsOverride", {"width": 1700, "height": 1500, "deviceScaleFactor": 1, "mobile": False}, session)
+        metrics = {"width": screen.width, "height": screen.height, "deviceScaleFactor": screen.density, "mobile": screen.touch}
+        await person.truth.call("Emulation.setDeviceMetricsOverride", metrics, session)
+        await person.truth.call("Emulation.setTouchEmulationEnabled", {"enabled": screen.touch, "maxTouchPoints": 5}, session)
         await person.truth.call("Page.bringToFront", {}, session)
         await person.goto((await asyncio.to_thread(desk.launcher, "open", "--project", project)).stdout.strip())
         await person.press("button")
@@ -136,6 +191,10 @@ async def scenes(
         await person.shows("document.readyState", "complete")
         await person.press(way)
         await person.shows(kind.shown, True)
+        if screen.touch:
+            # Nothing of the page moves any more.
+            await person.shows("document.querySelector('#told').textContent", "You control the browser.")
+            await person.eval("document.querySelector('iframe').scrollIntoView()")
         return scene, Hands(person, session, truth, kind.surface)
 
     yield start
@@ -179,3 +238,58 @@ async def turn_the_wheel(scene: Scene, hands: Hands) -> None:
     for down, scrolled in ((300, "scrollY>0"), (-3000, "scrollY===0")):
         await hands.wheel(scene.target, 100, 300, down)
         await scene.page(scrolled, True)
+
+
+async def solve_with_a_finger(scene: Scene, hands: Hands) -> None:
+    """The finger goes on until the piece is where it belongs: views take a drag for one only from some way on, and one of them counts from there."""
+    down, over = await hands.place(scene.target, 50, 50), await hands.place(scene.target, 250, 50)
+    await hands.touch("touchStart", down)
+    await hands.glide([down], [over])
+    await scene.page("from!==null&&Math.abs(parseInt(knob.style.left)-(270-from))<2", True)
+    left = await scene.truth.eval(scene.target, "from-50")
+    there = await hands.place(scene.target, 250 + left, 50)
+    await hands.glide([over], [there])
+    await scene.page("Math.abs(parseInt(knob.style.left)-220)<2", True)
+    await hands.touch("touchEnd")
+    await scene.page("document.title", "solved")
+
+
+async def scroll_with_two_fingers(scene: Scene, hands: Hands) -> None:
+    """Up and down over the page, which grows so that it can be scrolled."""
+    await scene.page("document.body.style.height='5000px'", "5000px")
+    low = [await hands.place(scene.target, x, 600) for x in (300, 600)]
+    high = [await hands.place(scene.target, x, 200) for x in (300, 600)]
+    for start, end, scrolled in ((low, high, "scrollY>0"), (high, low, "scrollY===0")):
+        await hands.touch("touchStart", *start)
+        await hands.glide(start, end)
+        await hands.touch("touchEnd")
+        await scene.page(scrolled, True)
+
+
+async def press_long(scene: Scene, hands: Hands) -> None:
+    """A finger that stays is the other button of the mouse."""
+    await scene.page("(window.oncontextmenu=()=>{document.title='asked for the menu';return false},document.title)", "login")
+    await hands.touch("touchStart", await hands.place(scene.target, 500, 300))
+    await scene.page("document.title", "asked for the menu")
+    await hands.touch("touchEnd")
+
+
+async def type_with_caps_lock(scene: Scene, hands: Hands) -> None:
+    """A German keyboard with the lock on: large letters without shift, small ones with it, and after the lock is off as ever."""
+    await hands.click(scene.target, 100, 40)
+    await scene.page("document.activeElement.id", "user")
+    keys = {"ä": ("Quote", 222), "ö": ("Semicolon", 192), "ü": ("BracketLeft", 186), "ß": ("Minus", 219), "a": ("KeyA", 65), "z": ("KeyY", 90)}
+    lock, shift = ("CapsLock", "CapsLock", 20), {"key": "Shift", "code": "ShiftLeft", "windowsVirtualKeyCode": 16}
+    await hands.key(*lock)
+    for letter in "ÄÖÜßAZ":
+        await hands.key(letter, *keys[letter.lower()], text=letter)
+    await scene.page("user.value", "ÄÖÜßAZ")
+    await hands.send("Input.dispatchKeyEvent", type="rawKeyDown", modifiers=SHIFT, **shift)
+    for letter in "äza":
+        await hands.key(letter, *keys[letter], modifiers=SHIFT, text=letter)
+    await hands.send("Input.dispatchKeyEvent", type="keyUp", **shift)
+    await scene.page("user.value", "ÄÖÜßAZäza")
+    await hands.key(*lock)
+    for letter in "äöß":
+        await hands.key(letter, *keys[letter], text=letter)
+    await scene.page("user.value", "ÄÖÜßAZäzaäöß")

@@ -14,7 +14,22 @@ from typing import Any
 import pytest
 
 from tests.conftest import scratch_dir
-from tests.e2e.desktop import FRAME, SELKIES, SHOWN, allow_in_a_window, scenes, sign_in, turn_the_wheel
+from tests.e2e import clipboard
+from tests.e2e.desktop import (
+    FRAME,
+    PHONE,
+    SELKIES,
+    SHOWN,
+    TABLET,
+    allow_in_a_window,
+    press_long,
+    scenes,
+    scroll_with_two_fingers,
+    sign_in,
+    solve_with_a_finger,
+    turn_the_wheel,
+    type_with_caps_lock,
+)
 from tests.e2e.person import Person, gives_back
 from tests.support import proc
 from tests.support.chromium import Chromium
@@ -87,6 +102,70 @@ async def test_what_is_composed_arrives(begin: Callable[..., Any], text: str, ar
     await scene.page("document.activeElement.id", "user")
     await hands.send("Input.insertText", text=text)
     await scene.page("user.value", arrives)
+
+
+async def test_caps_lock(begin: Callable[..., Any]) -> None:
+    await type_with_caps_lock(*await begin("login"))
+
+
+@pytest.mark.parametrize(("page", "work"), [("puzzle", solve_with_a_finger), ("login", scroll_with_two_fingers), ("login", press_long)])
+async def test_what_fingers_do(begin: Callable[..., Any], page: str, work: Callable[..., Any]) -> None:
+    await work(*await begin(page, screen=TABLET))
+
+
+async def test_a_sign_in_on_a_phone(person: Person, begin: Callable[..., Any]) -> None:
+    """Selkies' button opens a phone's keyboard; what that corrects is corrected there, too."""
+    scene, hands = await begin("login", screen=PHONE)
+
+    async def fill(top: int, field: str, text: str) -> None:
+        await hands.tap(scene.target, 100, top)
+        await scene.page("document.activeElement.id", field)
+        await hands.tap_on(".virtual-keyboard-button")
+        await person.shows(f"{FRAME}.document.activeElement.id", "keyboard-input-assist")
+        await hands.send("Input.insertText", text=text)
+
+    await fill(40, "user", "anne")
+    await scene.page("user.value", "anne")
+    await hands.key("Backspace", "Backspace", 8)
+    await scene.page("user.value", "ann")
+    await fill(100, "word", "s3cret")
+    await scene.page("word.value", "s3cret")
+    await hands.tap(scene.target, 100, 160)
+    await scene.page("document.title", "code")
+    await fill(40, "code", "123456")
+    await scene.page("document.title", "signed in")
+
+
+@pytest.mark.parametrize("text", ["größe 😀 日本語", "s3cret-" * 1_430])
+async def test_the_persons_own_paste_key(desk: Stack, person: Person, begin: Callable[..., Any], text: str) -> None:
+    """What they copied elsewhere, 10 KB of it, when they let the page see their clipboard."""
+    scene, hands = await begin("login")
+    await clipboard.may_read(person, "granted")
+    await clipboard.copy(hands, text)
+    await clipboard.into_the_field(scene, hands)
+    await hands.with_control("v")
+    await scene.page("user.value", text)
+    assert "s3cret-" not in desk.output("gateway") + desk.output("supervisor") + (desk.data / "run" / "view.log").read_text()
+
+
+async def test_who_does_not_show_their_clipboard_pastes_by_the_panel(person: Person, begin: Callable[..., Any]) -> None:
+    """The key alone then pastes what the desktop's clipboard holds."""
+    scene, hands = await begin("login")
+    await clipboard.may_read(person, "denied")
+    await clipboard.copy(hands, "of the person's own")
+    await person.eval(f"[...{FRAME}.document.querySelectorAll('.sidebar-section-header')].find(e=>e.textContent==='Clipboard').click()")
+    await clipboard.write_in(hands, "#dashboardClipboardTextarea", "größe 😀 日本語")
+    await clipboard.into_the_field(scene, hands)
+    await hands.with_control("v")
+    await scene.page("user.value", "größe 😀 日本語")
+
+
+async def test_what_is_copied_there_can_be_pasted_here(person: Person, begin: Callable[..., Any]) -> None:
+    scene, hands = await begin("login")
+    await clipboard.may_read(person, "denied")
+    await clipboard.copy_there(scene, hands, "Größe 😀 日本語 vom Bildschirm")
+    await clipboard.may_read(person, "granted")
+    await person.shows("navigator.clipboard.readText()", "Größe 😀 日本語 vom Bildschirm")
 
 
 async def test_a_watcher_cannot_act_and_a_withdrawn_view_shows_nothing(desk: Stack, person: Person, begin: Callable[..., Any]) -> None:

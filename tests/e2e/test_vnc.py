@@ -14,13 +14,30 @@ from typing import Any
 import pytest
 
 from tests.conftest import scratch_dir
-from tests.e2e.desktop import DRAWN, FRAME, VNC, allow_in_a_window, scenes, sign_in, turn_the_wheel
+from tests.e2e import clipboard
+from tests.e2e.desktop import (
+    DRAWN,
+    FRAME,
+    PHONE,
+    TABLET,
+    VNC,
+    allow_in_a_window,
+    press_long,
+    scenes,
+    scroll_with_two_fingers,
+    sign_in,
+    solve_with_a_finger,
+    turn_the_wheel,
+    type_with_caps_lock,
+)
 from tests.e2e.person import Person, gives_back
 from tests.support import proc
 from tests.support.pages import Pages
 from tests.support.stack import Stack, free_port, request
 
 PROJECT = "desk"
+# noVNC takes a tap that follows one beside it within a second for its second half, at the place of the first.
+NO_DOUBLE_TAP = 1.1
 Begin = Callable[..., Any]
 
 
@@ -95,16 +112,79 @@ async def test_what_is_pasted_arrives(begin: Begin, person: Person, text: str) -
     await scene.page("user.value", text)
 
 
-@pytest.mark.parametrize("text", ["größe", "x" * 10_000])
-async def test_the_persons_own_paste_key(begin: Begin, person: Person, text: str) -> None:
+@pytest.mark.parametrize("text", ["größe 😀 日本語", "s3cret-" * 1_430])
+async def test_the_persons_own_paste_key(desk: Stack, begin: Begin, text: str) -> None:
+    """What they copied elsewhere, 10 KB of it; their browser need not be asked."""
     scene, hands = await begin("login")
-    await hands.click(scene.target, 100, 40)
-    await scene.page("document.activeElement.id", "user")
-    await person.eval(
-        f"(()=>{{const w={FRAME},d=new w.DataTransfer();d.setData('text/plain',{json.dumps(text)});"
-        "w.document.querySelector('#stage canvas').dispatchEvent(new w.ClipboardEvent('paste',{clipboardData:d,cancelable:true,bubbles:true}))})()"
-    )
+    await clipboard.copy(hands, text)
+    await clipboard.into_the_field(scene, hands)
+    await hands.with_control("v")
     await scene.page("user.value", text)
+    assert "s3cret-" not in desk.output("gateway") + desk.output("supervisor") + (desk.data / "run" / "display.log").read_text()
+
+
+async def test_what_is_copied_there_can_be_pasted_here(begin: Begin, person: Person) -> None:
+    scene, hands = await begin("login")
+    await clipboard.may_read(person, "denied")
+    await clipboard.copy_there(scene, hands, "Größe 😀 日本語 vom Bildschirm")
+    await person.shows(f"{FRAME}.document.querySelector('#words').value", "Größe 😀 日本語 vom Bildschirm")
+    await clipboard.may_read(person, "granted")
+    await person.shows("navigator.clipboard.readText()", "Größe 😀 日本語 vom Bildschirm")
+
+
+@pytest.mark.parametrize(("page", "work"), [("puzzle", solve_with_a_finger), ("login", scroll_with_two_fingers), ("login", press_long)])
+async def test_what_fingers_do(begin: Begin, page: str, work: Callable[..., Any]) -> None:
+    await work(*await begin(page, screen=TABLET))
+
+
+async def test_a_sign_in_on_a_phone(begin: Begin, person: Person) -> None:
+    """A phone's keyboard opens in *Text …*, by which all is typed there."""
+    scene, hands = await begin("login", screen=PHONE)
+
+    async def fill(top: int, field: str, text: str) -> None:
+        await hands.tap(scene.target, 100, top)
+        await scene.page("document.activeElement.id", field)
+        await hands.tap_on("#text")
+        await person.shows(f"{FRAME}.document.activeElement.id", "words")
+        await person.eval(f"{FRAME}.document.activeElement.select()")
+        await hands.send("Input.insertText", text=text)
+        await hands.tap_on("#send")
+
+    await fill(40, "user", "ann")
+    await scene.page("user.value", "ann")
+    await asyncio.sleep(NO_DOUBLE_TAP)
+    await fill(100, "word", "s3cret")
+    await scene.page("word.value", "s3cret")
+    await asyncio.sleep(NO_DOUBLE_TAP)
+    await hands.tap(scene.target, 100, 160)
+    await scene.page("document.title", "code")
+    await asyncio.sleep(NO_DOUBLE_TAP)
+    await fill(40, "code", "123456")
+    await scene.page("document.title", "signed in")
+
+
+async def test_a_finger_moves_the_picture_in_real_size(begin: Begin, person: Person) -> None:
+    """On a phone; a tap presses there as ever."""
+    scene, hands = await begin("login", screen=PHONE)
+    await scene.page("(window.onpointerdown=e=>{document.title=e.screenX},document.title)", "login")
+    await hands.tap_on("#size")
+    corner = (
+        "(()=>{const f=document.querySelector('iframe'),a=f.getBoundingClientRect(),c=f.contentWindow.document.querySelector('#stage canvas');"
+        "const b=c.getBoundingClientRect();return c.width<400&&b.width===c.width&&[a.x+f.clientLeft+b.x,a.y+f.clientTop+b.y]})()"
+    )
+    await person.shows(f"!!{corner}", True)
+    x, y = await person.eval(corner)
+    await hands.tap_at(x + 250, y + 250)
+    await scene.page("Math.abs(document.title-250)<2", True)
+    await hands.touch("touchStart", (x + 250, y + 150))
+    await hands.glide([(x + 250, y + 150)], [(x + 50, y + 150)])
+    await hands.touch("touchEnd")
+    await hands.tap_at(x + 250, y + 250)
+    await scene.page("Math.abs(document.title-450)<2", True)
+
+
+async def test_caps_lock(begin: Begin) -> None:
+    await type_with_caps_lock(*await begin("login"))
 
 
 async def test_escape_then_tab_leads_out(begin: Begin, person: Person) -> None:

@@ -1,0 +1,48 @@
+"""The person's own clipboard, before a picture of a desktop: filled and pasted by the keys for it, as they would."""
+
+from __future__ import annotations
+
+import json
+
+from tests.e2e.desktop import FRAME, Hands, Scene
+from tests.e2e.person import Person
+
+NOTE = "document.querySelector('#note')"
+
+
+async def may_read(person: Person, answer: str) -> None:
+    """What the person has told their browser, which asks whether the page may see the clipboard: ``granted`` or ``denied``."""
+    context = next(each for each in await person.truth.targets() if each["targetId"] == person.target)["browserContextId"]
+    asked = {"origin": await person.eval("location.origin"), "permission": {"name": "clipboard-read"}, "setting": answer, "browserContextId": context}
+    await person.truth.call("Browser.setPermission", asked)
+    await person.shows("navigator.permissions.query({name:'clipboard-read'}).then(each=>each.state)", answer)
+
+
+async def copy(hands: Hands, text: str) -> None:
+    """Copy a text of one's own; the field for the note is where it stands meanwhile."""
+    await hands.person.eval(f"(n=>{{n.value={json.dumps(text)};n.focus();n.select()}})({NOTE})")
+    await hands.with_control("c")
+    await hands.person.eval(f"{NOTE}.value=''")
+    await hands.with_control("v")
+    await hands.person.shows(f"{NOTE}.value", text[: await hands.person.eval(f"{NOTE}.maxLength")])
+    await hands.person.eval(f"{NOTE}.value=''")
+
+
+async def copy_there(scene: Scene, hands: Hands, text: str) -> None:
+    """Copy what stands in a field of the agent's page, by keys in the picture."""
+    await into_the_field(scene, hands)
+    await scene.page(f"user.value={json.dumps(text)}", text)
+    await hands.with_control("a")
+    await scene.page("user.selectionEnd-user.selectionStart===user.value.length", True)
+    await hands.with_control("c")
+
+
+async def into_the_field(scene: Scene, hands: Hands) -> None:
+    await hands.click(scene.target, 100, 40)
+    await scene.page("document.activeElement.id", "user")
+
+
+async def write_in(hands: Hands, selector: str, text: str) -> None:
+    """Put a text into a field of the view's own page, in place of what is there."""
+    await hands.person.shows(f"{FRAME}.document.activeElement===(e=>(e.focus(),e.select(),e))({FRAME}.document.querySelector({selector!r}))", True)
+    await hands.send("Input.insertText", text=text)
