@@ -144,7 +144,7 @@ class Hands:
     async def with_control(self, letter: str) -> None:
         control = {"key": "Control", "code": "ControlLeft", "windowsVirtualKeyCode": 17}
         await self.send("Input.dispatchKeyEvent", type="rawKeyDown", modifiers=CONTROL, **control)
-        await self.key(letter, f"Key{letter.upper()}", ord(letter.upper()), modifiers=CONTROL)
+        await self.key(letter, f"{'Digit' if letter.isdigit() else 'Key'}{letter.upper()}", ord(letter.upper()), modifiers=CONTROL)
         await self.send("Input.dispatchKeyEvent", type="keyUp", modifiers=0, **control)
 
 
@@ -264,6 +264,18 @@ async def scroll_with_two_fingers(scene: Scene, hands: Hands) -> None:
         await hands.glide(start, end)
         await hands.touch("touchEnd")
         await scene.page(scrolled, True)
+
+
+async def spread_two_fingers(scene: Scene, hands: Hands) -> None:
+    """The browser's own zoom, as by control and the wheel; control and 0 set it back."""
+    together = [await hands.place(scene.target, x, 400) for x in (600, 700)]
+    apart = [await hands.place(scene.target, x, 400) for x in (350, 950)]
+    await hands.touch("touchStart", *together)
+    await hands.glide(together, apart)
+    await hands.touch("touchEnd")
+    await scene.page("devicePixelRatio>1", True)
+    await hands.with_control("0")
+    await scene.page("devicePixelRatio", 1)
 
 
 async def press_long(scene: Scene, hands: Hands) -> None:

@@ -27,6 +27,7 @@ from tests.e2e.desktop import (
     scroll_with_two_fingers,
     sign_in,
     solve_with_a_finger,
+    spread_two_fingers,
     turn_the_wheel,
     type_with_caps_lock,
 )
@@ -108,7 +109,9 @@ async def test_caps_lock(begin: Callable[..., Any]) -> None:
     await type_with_caps_lock(*await begin("login"))
 
 
-@pytest.mark.parametrize(("page", "work"), [("puzzle", solve_with_a_finger), ("login", scroll_with_two_fingers), ("login", press_long)])
+@pytest.mark.parametrize(
+    ("page", "work"), [("puzzle", solve_with_a_finger), ("login", scroll_with_two_fingers), ("login", spread_two_fingers), ("login", press_long)]
+)
 async def test_what_fingers_do(begin: Callable[..., Any], page: str, work: Callable[..., Any]) -> None:
     await work(*await begin(page, screen=TABLET))
 
