@@ -9,50 +9,14 @@ from typing import Any
 import pytest
 
 from tests.e2e.handed import Handed, hand, open_view
+from tests.e2e.keys import FOCUSED, OUTLINED, Keys
 from tests.e2e.person import Person
 from tests.support.pages import Pages
 from tests.support.stack import Stack
 
 PROJECT = "keys"
 FIELD = "<!doctype html><title>field</title><meta name=viewport content='width=device-width'><input id=field style='font-size:20px;margin:80px'>"
-KEYS = {"Tab": (9, None), "Enter": (13, "\r"), "Escape": (27, None)}
-FOCUSED = "(e => e.tagName === 'IFRAME' ? 'browser' : e.id || (e.formAction ?? '').split('/').pop())(document.activeElement)"
-# An outline of its own that stands out from what is behind it.
-OUTLINED = "(s => s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 2)(getComputedStyle(document.activeElement))"
 PHONE = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
-
-
-class Keys:
-    """The person's keyboard and fingers."""
-
-    def __init__(self, person: Person, session: str) -> None:
-        self.person, self.session = person, session
-
-    async def send(self, method: str, **params: Any) -> None:
-        await self.person.truth.call(method, params, self.session)
-
-    async def press(self, key: str, *, shift: bool = False) -> None:
-        number, text = KEYS[key]
-        code = {"key": key, "code": key, "windowsVirtualKeyCode": number, "modifiers": 8 if shift else 0}
-        await self.send("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", **code, **({"text": text} if text else {}))
-        await self.send("Input.dispatchKeyEvent", type="keyUp", **code)
-
-    async def type(self, text: str) -> None:
-        for letter in text:
-            code = {"key": letter, "windowsVirtualKeyCode": ord(letter.upper()) & 255}
-            await self.send("Input.dispatchKeyEvent", type="keyDown", text=letter, **code)
-            await self.send("Input.dispatchKeyEvent", type="keyUp", **code)
-
-    async def tap(self, x: float, y: float) -> None:
-        await self.send("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
-        await self.send("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
-
-    async def said(self, name: str) -> bool:
-        """Whether a polite live region holds this text for who hears the page."""
-        rows = (await self.person.truth.call("Accessibility.getFullAXTree", {}, self.session))["nodes"]
-        by_id = {row["nodeId"]: row for row in rows}
-        live = [row for row in rows if any(each["name"] == "live" and each["value"]["value"] == "polite" for each in row.get("properties", []))]
-        return any(name in by_id[child].get("name", {}).get("value", "") for row in live for child in row.get("childIds", []) if child in by_id)
 
 
 @pytest.fixture

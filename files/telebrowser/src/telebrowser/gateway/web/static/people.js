@@ -120,6 +120,10 @@ function leadOut(frame) {
   const wayOut = document.getElementById("way-out");
   wayOut.hidden = !frame.contentDocument || frame.dataset.role !== "controller";
   if (wayOut.hidden) return;
+  // A frame in which the focus is matches neither :focus nor :focus-within.
+  const mark = () => frame.classList.toggle("keys", frame.contentDocument.hasFocus());
+  for (const event of ["focus", "blur"]) frame.contentWindow.addEventListener(event, mark);
+  mark();
   let escaped = false;
   frame.contentWindow.addEventListener("pointerdown", () => { escaped = false; }, true);
   frame.contentWindow.addEventListener("keydown", (event) => {
@@ -131,6 +135,11 @@ function leadOut(frame) {
     }
     escaped = event.key === "Escape";
   }, true);
+  // Selkies' page has menus out of sight, to which Tab would lead; in it the picture takes the keys.
+  frame.contentDocument.addEventListener("focusin", (event) => {
+    const picture = frame.contentDocument.getElementById("overlayInput");
+    if (picture && event.target !== picture && event.target.id !== "keyboard-input-assist") picture.focus();
+  });
 }
 
 async function open(address, fields) {

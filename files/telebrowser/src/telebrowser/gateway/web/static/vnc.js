@@ -9,7 +9,6 @@ const CONTROL = 0xffe3, ALT = 0xffe9, V = 0x76;
 const { default: RFB } = await import(new URL("novnc/core/rfb.js", location.href));
 let screen;
 let waits = 500;
-let escaped = false;
 
 function connect() {
   const address = new URL("socket", location.href);
@@ -17,10 +16,18 @@ function connect() {
   screen = new RFB(stage, address.href, { shared: true });
   screen.viewOnly = !acts;
   screen.background = "transparent";
+  if (acts) reachable(stage.querySelector("canvas"));
   fit();
   screen.addEventListener("connect", () => { said.textContent = acts ? "" : "You only watch."; waits = 500; if (acts) screen.focus(); });
   screen.addEventListener("disconnect", lost);
   screen.addEventListener("clipboard", copied);
+}
+
+// For who comes by Tab; noVNC itself takes a click only.
+function reachable(canvas) {
+  canvas.tabIndex = 0;
+  canvas.setAttribute("role", "application");
+  canvas.setAttribute("aria-label", "The screen; what you type goes there");
 }
 
 async function lost() {
@@ -63,11 +70,8 @@ if (acts) {
     screen.focus();
   });
   // The person's own paste key: noVNC would send the key alone.
-  // And the way out for who has no mouse: Escape, then Tab.
   addEventListener("keydown", (event) => {
-    const out = escaped && event.key === "Tab";
-    if (event.key !== "Shift") escaped = event.key === "Escape";
-    if (out || (!box.open && (event.ctrlKey || event.metaKey) && event.code === "KeyV")) event.stopImmediatePropagation();
+    if (!box.open && (event.ctrlKey || event.metaKey) && event.code === "KeyV") event.stopImmediatePropagation();
   }, true);
   addEventListener("paste", (event) => {
     const text = event.clipboardData?.getData("text/plain");

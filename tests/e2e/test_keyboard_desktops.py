@@ -1,0 +1,94 @@
+"""The whole desktop by keys alone, for who has no mouse: into it, typing there, out of it both ways, and Done."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.conftest import scratch_dir
+from tests.e2e.desktop import SELKIES, VNC, Kind
+from tests.e2e.handed import Handed, hand
+from tests.e2e.keys import FOCUSED, OUTLINED, Keys
+from tests.e2e.person import Person
+from tests.support import proc, selkies
+from tests.support.pages import Pages
+from tests.support.stack import Stack, free_port
+
+PROJECT = "keys"
+FIELD = "<!doctype html><title>field</title><input id=field style='font-size:20px;margin:80px'>"
+VIEWS = {"vnc": (VNC, {"TELEBROWSER_VIEW": "vnc"}), "selkies": (SELKIES, selkies.SETTINGS)}
+
+
+@pytest.fixture(scope="module", params=VIEWS)
+def shown(request: pytest.FixtureRequest) -> Iterator[tuple[Stack, Kind]]:
+    """A stack whose desktop can be seen, and how."""
+    kind, settings = VIEWS[request.param]
+    root = scratch_dir("keys")
+    running = Stack(root, TELEBROWSER_PEOPLE_PORT=str(free_port()), **settings)
+    try:
+        running.start()
+        proc.until((running.data / "run" / "view.json").exists, "the view is announced", 60)
+        yield running, kind
+    finally:
+        running.stop()
+        shutil.rmtree(root, ignore_errors=True)
+
+
+async def test_everything_by_keys(shown: tuple[Stack, Kind], person: Person, pages: Pages, truths: Callable[..., Any]) -> None:
+    stack, kind = shown
+    session = await person.truth.attach(person.target)
+    await person.truth.call("Page.bringToFront", {}, session)
+    keys = Keys(person, session)
+    async with hand(stack, PROJECT, truths) as handed:
+        await handed.show(pages.add("field.html", FIELD))
+        await person.goto(handed.link)
+        await keys.press("Tab")
+        await keys.press("Enter")
+        await person.heading(handed.document["reason"])
+        await keys.press("Tab")
+        await person.shows(FOCUSED, "take")
+        await keys.press("Enter")
+        await person.shows(kind.shown, True)
+        await person.shows(FOCUSED, "browser")
+        assert await person.eval("document.querySelector('#way-out').checkVisibility()")
+        await reach_the_field(keys, handed)
+        await keys.type("ann")
+        await handed.page("field.value", "ann")
+        await keys.press("Escape")
+        await keys.press("Tab")
+        await person.shows(FOCUSED, "note")
+        await person.shows("getComputedStyle(document.querySelector('iframe')).outlineStyle", "none")
+        await keys.press("Tab", shift=True)
+        await person.shows(FOCUSED, "browser")
+        assert await person.eval(OUTLINED)
+        await keys.type("e")
+        await handed.page("field.value", "anne")
+        await keys.press("Escape")
+        await keys.type("x")
+        await keys.press("Tab")
+        assert await person.eval(FOCUSED) == "browser", "only a Tab right after Escape leads out"
+        await keys.press("Escape")
+        await keys.press("Tab", shift=True)
+        await person.shows(FOCUSED, "watch")
+        for step in ("browser", "note", "done"):
+            await keys.press("Tab")
+            await person.shows(FOCUSED, step)
+            if step == "browser":
+                await keys.press("Escape")
+        await keys.press("Enter")
+        await person.heading("Done")
+
+
+async def reach_the_field(keys: Keys, handed: Handed) -> None:
+    """Where the cursor is at first is the window's affair; a person sees it and presses Tab until it is in the field."""
+    for _ in range(20):
+        await keys.press("Tab")
+        for _ in range(10):
+            if await handed.eval("document.hasFocus() && document.activeElement.id") == "field":
+                return
+            await asyncio.sleep(0.05)
+    raise AssertionError("Tab never comes to the field")
