@@ -1,4 +1,4 @@
-"""A stack that serves the pages for people, and a person with a browser of their own."""
+"""Stacks that serve the pages for people."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import scratch_dir
+from tests.e2e.desktop import SELKIES, VNC, Kind
+from tests.support import proc, selkies
 from tests.support.stack import Stack, free_port
 
 
@@ -31,3 +33,21 @@ def own() -> Iterator[Stack]:
 def base(own: Stack) -> str:
     """Where the pages are."""
     return str(own.people)  # type: ignore[attr-defined]
+
+
+VIEWS = {"vnc": (VNC, {"TELEBROWSER_VIEW": "vnc"}), "selkies": (SELKIES, selkies.SETTINGS)}
+
+
+@pytest.fixture(scope="module", params=VIEWS)
+def shown(request: pytest.FixtureRequest) -> Iterator[tuple[Stack, Kind]]:
+    """A stack whose desktop can be seen, and how."""
+    kind, settings = VIEWS[request.param]
+    root = scratch_dir("shown")
+    running = Stack(root, TELEBROWSER_PEOPLE_PORT=str(free_port()), **settings)
+    try:
+        running.start()
+        proc.until((running.data / "run" / "view.json").exists, "the view is announced", 60)
+        yield running, kind
+    finally:
+        running.stop()
+        shutil.rmtree(root, ignore_errors=True)

@@ -3,39 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import pytest
-
-from tests.conftest import scratch_dir
-from tests.e2e.desktop import SELKIES, VNC, Kind
+from tests.e2e.desktop import Kind
 from tests.e2e.handed import Handed, hand
 from tests.e2e.keys import FOCUSED, OUTLINED, Keys
 from tests.e2e.person import Person
-from tests.support import proc, selkies
 from tests.support.pages import Pages
-from tests.support.stack import Stack, free_port
+from tests.support.stack import Stack
 
 PROJECT = "keys"
 FIELD = "<!doctype html><title>field</title><input id=field style='font-size:20px;margin:80px'>"
-VIEWS = {"vnc": (VNC, {"TELEBROWSER_VIEW": "vnc"}), "selkies": (SELKIES, selkies.SETTINGS)}
-
-
-@pytest.fixture(scope="module", params=VIEWS)
-def shown(request: pytest.FixtureRequest) -> Iterator[tuple[Stack, Kind]]:
-    """A stack whose desktop can be seen, and how."""
-    kind, settings = VIEWS[request.param]
-    root = scratch_dir("keys")
-    running = Stack(root, TELEBROWSER_PEOPLE_PORT=str(free_port()), **settings)
-    try:
-        running.start()
-        proc.until((running.data / "run" / "view.json").exists, "the view is announced", 60)
-        yield running, kind
-    finally:
-        running.stop()
-        shutil.rmtree(root, ignore_errors=True)
 
 
 async def test_everything_by_keys(shown: tuple[Stack, Kind], person: Person, pages: Pages, truths: Callable[..., Any]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from telebrowser.gateway.view.desktop import AWAY, INSECURE
 from tests.conftest import scratch_dir
 from tests.e2e import clipboard
 from tests.e2e.desktop import (
@@ -40,6 +41,7 @@ from tests.support.stack import Stack, free_port, request
 
 PROJECT = "desk"
 NAME = "asks.example"
+INSTEAD = "document.querySelector('#instead').textContent"
 
 
 @pytest.fixture(scope="module")
@@ -209,11 +211,15 @@ async def test_a_view_that_dies_comes_back_and_meanwhile_the_tab_is_shown(desk: 
     pid = json.loads(record.read_text())["pid"]
     os.kill(pid, signal.SIGKILL)
     await asyncio.to_thread(proc.until, lambda: not (desk.data / "run" / "view.json").exists(), "the announcement is withdrawn", 10)
+    assert await person.eval(INSTEAD) == ""
     await person.press("#take")
     await person.shows(f"{FRAME}?.shownWidth?.() > 1", True)
+    await person.shows(INSTEAD, AWAY)
     await asyncio.to_thread(proc.until, (desk.data / "run" / "view.json").exists, "the view is back", 60)
+    assert await person.eval(INSTEAD) == AWAY
     await person.press("#take")
     await person.shows(SHOWN, True)
+    assert await person.eval(INSTEAD) == ""
     await hands.click(scene.target, 100, 40)
     await scene.page("document.activeElement.id", "user")
 
@@ -232,6 +238,7 @@ async def test_without_tls_the_tab_is_shown(desk: Stack, truths: Callable[..., A
         assert await person.eval("isSecureContext") is False
         await person.press("#take")
         await person.shows(f"{FRAME}?.shownWidth?.() > 1", True)
+        await person.shows(INSTEAD, INSECURE)
     finally:
         await asyncio.to_thread(theirs.close)
         await asyncio.to_thread(desk.http, "POST", f"handoffs/{asked['id']}", PROJECT, b'{"state": "cancelled"}')
