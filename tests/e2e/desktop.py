@@ -50,6 +50,8 @@ class Screen(NamedTuple):
     touch: bool = False
 
 
+# How much of the person's page pictures for the documents show.
+LOOK = {"width": 1000, "height": 800}
 CONTROL, SHIFT = 2, 8
 DESK = Screen(1700, 1500)
 TABLET = Screen(1180, 820, 2, touch=True)
@@ -213,6 +215,7 @@ async def sign_in(scene: Scene, hands: Hands) -> None:
     await scene.page("document.activeElement.id", "word")
     await hands.type("s3cret")
     await scene.page("word.value", "s3cret")
+    await hands.person.picture("desktop-login", **LOOK)
     await hands.click(scene.target, 100, 160)
     await scene.page("document.title", "code")
     await hands.click(scene.target, 100, 40)
@@ -228,8 +231,16 @@ async def allow_in_a_window(scene: Scene, hands: Hands) -> None:
     window = next(info["targetId"] for info in found if info["url"].endswith("/window.html"))
     assert await scene.truth.wait(window, "document.readyState", "complete") == "complete"
     assert await scene.truth.wait(window, "document.hasFocus()", True) is True
+    await hands.person.picture("desktop-window", **LOOK)
     await hands.click(window, 100, 40)
     await scene.page("document.title", "by window")
+
+
+async def solve_the_puzzle(scene: Scene, hands: Hands) -> None:
+    """Drag the knob to its place."""
+    await hands.drag(scene.target, 50, 50, 250)
+    await scene.page("document.title", "solved")
+    await hands.person.picture("desktop-puzzle", **LOOK)
 
 
 async def turn_the_wheel(scene: Scene, hands: Hands) -> None:

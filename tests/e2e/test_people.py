@@ -57,7 +57,7 @@ async def test_done_with_a_note(own: Stack, person: Person, asked: dict[str, Any
     await person.press("button[formaction$='/done']")
     await person.heading("Done")
     ended = state(own, asked["id"])
-    await person.picture("done")
+    await person.picture("done", height=160)
     assert (ended["state"], ended["via"], ended["note"], ended["cookies_saved"]) == ("done", "person", "signed in as ann", True)
 
 

@@ -27,6 +27,7 @@ from tests.e2e.desktop import (
     scenes,
     scroll_with_two_fingers,
     sign_in,
+    solve_the_puzzle,
     solve_with_a_finger,
     spread_two_fingers,
     turn_the_wheel,
@@ -69,7 +70,6 @@ async def begin(
 async def test_a_login_with_a_code_survives_sigkill(desk: Stack, person: Person, begin: Callable[..., Any]) -> None:
     scene, hands = await begin("login")
     await sign_in(scene, hands)
-    await person.picture("selkies")
     await gives_back(person, desk, PROJECT, scene.agent, scene.call, scene.sites.base)
     written = {part: desk.output(part) for part in ("gateway", "supervisor")} | {"view": (desk.data / "run" / "view.log").read_text()}
     assert not [part for part, text in written.items() if "s3cret" in text or "123456" in text]
@@ -80,9 +80,7 @@ async def test_a_window_that_closes_itself(begin: Callable[..., Any]) -> None:
 
 
 async def test_a_puzzle_that_is_dragged(begin: Callable[..., Any]) -> None:
-    scene, hands = await begin("puzzle")
-    await hands.drag(scene.target, 50, 50, 250)
-    await scene.page("document.title", "solved")
+    await solve_the_puzzle(*await begin("puzzle"))
 
 
 async def test_the_wheel_turns_the_page(begin: Callable[..., Any]) -> None:
@@ -153,17 +151,16 @@ async def test_the_persons_own_paste_key(desk: Stack, person: Person, begin: Cal
     assert "s3cret-" not in desk.output("gateway") + desk.output("supervisor") + (desk.data / "run" / "view.log").read_text()
 
 
-async def test_who_does_not_show_their_clipboard_pastes_what_the_desktop_holds(person: Person, begin: Callable[..., Any]) -> None:
+async def test_who_does_not_show_their_clipboard_pastes_by_the_panel(person: Person, begin: Callable[..., Any]) -> None:
+    """The key alone then pastes what the desktop's clipboard holds."""
     scene, hands = await begin("login")
-    await clipboard.may_read(person, "granted")
-    await clipboard.copy_there(scene, hands, "of the desktop")
-    await person.shows("navigator.clipboard.readText()", "of the desktop")
     await clipboard.may_read(person, "denied")
     await clipboard.copy(hands, "of the person's own")
-    await scene.page("user.value=''", "")
+    await person.eval(f"[...{FRAME}.document.querySelectorAll('.sidebar-section-header')].find(e=>e.textContent==='Clipboard').click()")
+    await clipboard.write_in(hands, "#dashboardClipboardTextarea", "größe 😀 日本語")
     await clipboard.into_the_field(scene, hands)
     await hands.with_control("v")
-    await scene.page("user.value", "of the desktop")
+    await scene.page("user.value", "größe 😀 日本語")
 
 
 async def test_what_is_copied_there_can_be_pasted_here(person: Person, begin: Callable[..., Any]) -> None:

@@ -26,6 +26,7 @@ from tests.e2e.desktop import (
     scenes,
     scroll_with_two_fingers,
     sign_in,
+    solve_the_puzzle,
     solve_with_a_finger,
     spread_two_fingers,
     turn_the_wheel,
@@ -63,7 +64,6 @@ async def begin(desk: Stack, person: Person, pages: Pages, home: Path, clients: 
 async def test_a_login_with_a_code_survives_sigkill(desk: Stack, person: Person, begin: Begin) -> None:
     scene, hands = await begin("login")
     await sign_in(scene, hands)
-    await person.picture("vnc", height=1200, width=1300)
     await gives_back(person, desk, PROJECT, scene.agent, scene.call, scene.sites.base)
     assert "s3cret" not in desk.output("gateway") and "123456" not in desk.output("gateway") + desk.output("supervisor")
 
@@ -73,9 +73,7 @@ async def test_a_window_that_closes_itself(begin: Begin) -> None:
 
 
 async def test_a_puzzle_that_is_dragged(begin: Begin) -> None:
-    scene, hands = await begin("puzzle")
-    await hands.drag(scene.target, 50, 50, 250)
-    await scene.page("document.title", "solved")
+    await solve_the_puzzle(*await begin("puzzle"))
 
 
 async def test_the_wheel_turns_the_page(begin: Begin) -> None:

@@ -124,9 +124,10 @@ function leadOut(frame) {
   const mark = () => frame.classList.toggle("keys", frame.contentDocument.hasFocus());
   for (const event of ["focus", "blur"]) frame.contentWindow.addEventListener(event, mark);
   mark();
-  let escaped = false;
-  frame.contentWindow.addEventListener("pointerdown", () => { escaped = false; }, true);
+  let escaped = false, pointed = false;
+  frame.contentWindow.addEventListener("pointerdown", () => { escaped = false; pointed = true; }, true);
   frame.contentWindow.addEventListener("keydown", (event) => {
+    pointed = false;
     if (event.key === "Shift") return;
     if (event.key === "Tab" && escaped) {
       event.preventDefault();
@@ -135,10 +136,10 @@ function leadOut(frame) {
     }
     escaped = event.key === "Escape";
   }, true);
-  // Selkies' page has menus out of sight, to which Tab would lead; in it the picture takes the keys.
+  // Who comes back by Tab would land in menus of Selkies' page that are out of sight, where keys do nothing: the picture is what they come for.
+  frame.contentWindow.addEventListener("blur", () => { pointed = false; });
   frame.contentDocument.addEventListener("focusin", (event) => {
-    const picture = frame.contentDocument.getElementById("overlayInput");
-    if (picture && event.target !== picture && event.target.id !== "keyboard-input-assist") picture.focus();
+    if (event.relatedTarget === null && !pointed) frame.contentDocument.getElementById("overlayInput")?.focus();
   });
 }
 
