@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import itertools
 import os
-import re
 import secrets
 import shutil
 import subprocess
@@ -221,24 +220,7 @@ class Deployment:
 
     def browsers(self) -> dict[str, int]:
         """The main process of each project's browser, as the host numbers it."""
-        found = {}
-        for row in proc.table():
-            window = re.search(r"--window-name=\[([^\]]+)\]", row.cmdline)
-            if (
-                window
-                and "--type=" not in row.cmdline
-                and "--unshare-user" not in row.cmdline
-                and "chrom" in row.cmdline.split(" ")[0]
-                and self._is_inside(row.pid)
-            ):
-                found[window[1]] = row.pid
-        return found
-
-    def _is_inside(self, pid: int) -> bool:
-        try:
-            return self.container_id in Path(f"/proc/{pid}/cgroup").read_text()
-        except OSError:
-            return False
+        return proc.browsers(self.container_id)
 
     @property
     def container_id(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.desktop import FRAME, SELKIES, Hands, Scene, allow_in_a_window, sign_in, turn_the_wheel
+from tests.e2e.desktop import FRAME, SELKIES, Hands, Scene, allow_in_a_window, sign_in, solve_the_puzzle, turn_the_wheel
 from tests.e2e.person import Person, gives_back
 from tests.e2e.sites import SITES
 from tests.support import proc
@@ -112,13 +112,35 @@ async def test_a_window_that_closes_itself(begin: Callable[..., Any]) -> None:
 
 
 async def test_a_puzzle_that_is_dragged(begin: Callable[..., Any]) -> None:
-    scene, hands = await begin(page="puzzle")
-    await hands.drag(scene.target, 50, 50, 250)
-    await scene.page("document.title", "solved")
+    await solve_the_puzzle(*await begin(page="puzzle"))
 
 
 async def test_the_wheel_turns_the_page(begin: Callable[..., Any]) -> None:
     await turn_the_wheel(*await begin())
+
+
+async def test_a_window_of_another_project_never_takes_the_view(desk: Deployment, pages: Pages, begin: Callable[..., Any]) -> None:
+    """A browser that starts, and its popup: each would have the keyboard, and is put behind what the person is at."""
+    scene, hands = await begin()
+    await hands.click(scene.target, 100, 40)
+    await scene.page("document.activeElement.id", "user")
+    again = "the one that was in front is raised again"
+    before = desk.supervisor_log().count(again)
+    other = await desk.agent("other")
+    try:
+        popup = "<title>other</title><button onclick=\"open('/who','','width=600,height=400')\">Pop</button>"
+        await other.ok("browser_navigate", url=pages.add("other.html", popup))
+        await asyncio.to_thread(proc.until, lambda: desk.supervisor_log().count(again) > before, "the started browser is put behind", 20)
+        await hands.type("an")
+        await scene.page("user.value", "an")
+        await other.ok("browser_click", ref=(await other.ok("browser_snapshot")).ref("Pop"))
+        await asyncio.to_thread(proc.until, lambda: desk.supervisor_log().count(again) > before + 1, "the popup is put behind", 20)
+        await hands.type("n")
+        await scene.page("user.value", "ann")
+        await hands.click(scene.target, 100, 100)
+        await scene.page("document.activeElement.id", "word")
+    finally:
+        await other.close()
 
 
 @pytest.mark.parametrize(("text", "arrives"), [("<>/|~@ äöü", "<>/|~@ äöü"), ("日本語", "日本語"), ("\U0001f600", "\uf600")])

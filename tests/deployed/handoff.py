@@ -12,11 +12,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from telebrowser.gateway.handoff.links import Links, Purpose
-from tests.e2e.desktop import SHOWN
-from tests.e2e.person import Person
+from tests.e2e.desktop import SELKIES, SHOWN, Hands, Scene, allow_in_a_window, sign_in, solve_the_puzzle
+from tests.e2e.person import Person, gives_back
+from tests.e2e.sites import SITES
 from tests.support import proc
 from tests.support.chromium import Chromium
 from tests.support.mcp_client import McpClient
+from tests.support.pages import Pages
 from tests.support.stack import Reply, request
 from tests.support.truth import Truth
 
@@ -27,6 +29,7 @@ PROJECT = "shop"
 REASON = "Sign in at the pharmacy"
 NOTE = "signed in as ann"
 SECONDS = 30.0
+SCREEN = {"width": 1700, "height": 1500, "deviceScaleFactor": 1, "mobile": False}
 
 
 async def journey(site: Site, pages: Server) -> None:
@@ -44,6 +47,7 @@ async def journey(site: Site, pages: Server) -> None:
             person = Person(truth, (await truth.targets())[0]["targetId"])
             await let_in(site, agent, person)
             await nobody_else(site, agent, person)
+            await hard_sites(site, person)
         finally:
             await truth.close()
     finally:
@@ -57,11 +61,51 @@ def asking(agent: McpClient) -> asyncio.Task[Any]:
     return asyncio.create_task(agent.call("browser_handoff", 120, reason=REASON, wait_seconds=100))
 
 
-async def link_of(site: Site) -> str:
+async def hard_sites(site: Site, person: Person) -> None:
+    """A sign-in in a window of its own, a puzzle to drag, a login with a code: each by the person's mouse and keyboard in the picture of the desktop.
+
+    The last login outlives a browser that is killed as soon as it is given back.
+    """
+    # A browser that nobody has signed in with, however often this runs.
+    project = f"clinic-{int(time.time())}"
+    sites = Pages(site.neighbour())
+    for name, body in SITES.items():
+        sites.add(f"{name}.html", body)
+    agent = await site.agent(project)
+    truth = await Truth.connect((await asyncio.to_thread(site.launcher, "ws", "--project", project)).stdout.strip())
+    try:
+        for page, does in (("opener", allow_in_a_window), ("puzzle", solve_the_puzzle), ("login", sign_in)):
+            await agent.ok("browser_navigate", url=f"{sites.base}/{page}.html")
+            call = asking(agent)
+            session = await person.truth.attach(person.target)
+            await person.truth.call("Emulation.setDeviceMetricsOverride", SCREEN, session)
+            await person.truth.call("Page.bringToFront", {}, session)
+            await person.goto(await link_of(site, project))
+            await person.press("button")
+            await person.heading(REASON)
+            await person.press("#take")
+            await person.shows(SELKIES.shown, True)
+            known = json.loads((await asyncio.to_thread(site.launcher, "handoffs", "--project", project, "--json")).stdout)["handoffs"]
+            (asked,) = [row for row in known if row["state"] == "open"]
+            await does(Scene(agent, truth, asked, call, sites), Hands(person, session, truth, SELKIES.surface))
+            if page == "login":
+                await gives_back(person, site, project, agent, call, sites.base)
+            else:
+                await person.press("button[formaction$='/done']")
+                await person.heading("Done")
+                assert (await call).data["state"] == "done"
+            say(f"through nginx a person has been at {page}.html")
+    finally:
+        await truth.close()
+        await agent.close()
+        sites.close()
+
+
+async def link_of(site: Site, project: str = PROJECT) -> str:
     """What a person is sent: the launcher's ``open`` gives the link of the handoff once it is open."""
 
     def found() -> str:
-        link = site.launcher("open", "--project", PROJECT).stdout.strip()
+        link = site.launcher("open", "--project", project).stdout.strip()
         return link if "/h/" in link else ""
 
     link: str = await asyncio.to_thread(proc.until, found, "the handoff has a link", SECONDS)

@@ -143,6 +143,14 @@ class Site:
         """One verb of the launcher."""
         return subprocess.run([LAUNCHER, *arguments], env=self.env(), cwd=self.home, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=90)
 
+    def status(self, project: str) -> dict[str, Any]:
+        """The status document of a project."""
+        return dict(json.loads(self.launcher("status", "--project", project, "--json").stdout))
+
+    def browser_pid(self, project: str) -> int:
+        """The main process of a project's browser, as this host numbers it."""
+        return proc.browsers(self.ids()[self.browser])[project]
+
     async def agent(self, project: str) -> McpClient:
         """An agent of a project: `telebrowser mcp` and a client of it."""
         return await McpClient.start("mcp", "--project", project, env=self.env(), cwd=self.home)

@@ -100,14 +100,23 @@ class Hands:
     async def tap(self, target: str, x: float, y: float) -> None:
         await self.tap_at(*await self.place(target, x, y))
 
-    async def tap_on(self, selector: str) -> None:
-        """Tap something of the view's own page."""
-        found = await self.person.eval(
+    async def spot(self, selector: str) -> tuple[float, float]:
+        """The middle of something of the view's own page, in the person's window."""
+        x, y = await self.person.eval(
             "(()=>{const f=document.querySelector('iframe'),a=f.getBoundingClientRect(),"
             f"b=f.contentWindow.document.querySelector({selector!r}).getBoundingClientRect();"
             "return [a.x+f.clientLeft+b.x+b.width/2,a.y+f.clientTop+b.y+b.height/2]})()"
         )
-        await self.tap_at(*found)
+        return x, y
+
+    async def tap_on(self, selector: str) -> None:
+        await self.tap_at(*await self.spot(selector))
+
+    async def click_on(self, selector: str) -> None:
+        at = await self.spot(selector)
+        await self.mouse("mouseMoved", *at, 0)
+        await self.mouse("mousePressed", *at, 1)
+        await self.mouse("mouseReleased", *at, 0)
 
     async def tap_at(self, x: float, y: float) -> None:
         # Sent together: a finger that stays down for longer is no tap.

@@ -151,13 +151,35 @@ async def test_the_persons_own_paste_key(desk: Stack, person: Person, begin: Cal
     assert "s3cret-" not in desk.output("gateway") + desk.output("supervisor") + (desk.data / "run" / "view.log").read_text()
 
 
+async def test_who_does_not_show_their_clipboard_pastes_what_the_desktop_holds(person: Person, begin: Callable[..., Any]) -> None:
+    scene, hands = await begin("login")
+    await clipboard.may_read(person, "granted")
+    await clipboard.copy_there(scene, hands, "of the desktop")
+    await person.shows("navigator.clipboard.readText()", "of the desktop")
+    await clipboard.may_read(person, "denied")
+    await clipboard.copy(hands, "of the person's own")
+    await scene.page("user.value=''", "")
+    await clipboard.into_the_field(scene, hands)
+    await hands.with_control("v")
+    await scene.page("user.value", "of the desktop")
+
+
 async def test_who_does_not_show_their_clipboard_pastes_by_the_panel(person: Person, begin: Callable[..., Any]) -> None:
-    """The key alone then pastes what the desktop's clipboard holds."""
+    """It opens at the left edge, and sends what was written when it is left."""
     scene, hands = await begin("login")
     await clipboard.may_read(person, "denied")
     await clipboard.copy(hands, "of the person's own")
-    await person.eval(f"[...{FRAME}.document.querySelectorAll('.sidebar-section-header')].find(e=>e.textContent==='Clipboard').click()")
-    await clipboard.write_in(hands, "#dashboardClipboardTextarea", "größe 😀 日本語")
+    panel = f"{FRAME}.document.querySelector('.sidebar').getBoundingClientRect().x"
+    await hands.click_on(".toggle-handle")
+    await person.shows(panel, 0)
+    await hands.click_on(".sidebar-section-header[aria-controls='clipboard-content']")
+    await person.shows(f"!!{FRAME}.document.querySelector('#dashboardClipboardTextarea')?.checkVisibility()", True)
+    await hands.click_on("#dashboardClipboardTextarea")
+    await person.shows(f"{FRAME}.document.activeElement.id", "dashboardClipboardTextarea")
+    await hands.with_control("a")
+    await hands.send("Input.insertText", text="größe 😀 日本語")
+    await hands.click_on(".toggle-handle")
+    await person.shows(f"{panel} < 0", True)
     await clipboard.into_the_field(scene, hands)
     await hands.with_control("v")
     await scene.page("user.value", "größe 😀 日本語")

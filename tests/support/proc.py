@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Iterable
@@ -144,3 +145,15 @@ def _status_kib(pid: int, row: str) -> int:
         if line.startswith(row + ":"):
             return int(line.split()[1])
     raise AssertionError(f"process {pid} has no {row}")
+
+
+def browsers(container: str) -> dict[str, int]:
+    """The main process of each project's browser in a container, given by its id, as the host numbers it."""
+    found = {}
+    for row in table():
+        window = re.search(r"--window-name=\[([^\]]+)\]", row.cmdline)
+        # The walls around a browser have its command line, too.
+        is_main = "chrom" in row.cmdline.split(" ")[0] and "--type=" not in row.cmdline and "--unshare-user" not in row.cmdline
+        if window and is_main and container in read_text(f"/proc/{row.pid}/cgroup"):
+            found[window[1]] = row.pid
+    return found
