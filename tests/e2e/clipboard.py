@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.e2e.desktop import FRAME, Hands, Scene
+from tests.e2e.desktop import Hands, Scene
 from tests.e2e.person import Person
 
 NOTE = "document.querySelector('#note')"
@@ -40,9 +40,3 @@ async def copy_there(scene: Scene, hands: Hands, text: str) -> None:
 async def into_the_field(scene: Scene, hands: Hands) -> None:
     await hands.click(scene.target, 100, 40)
     await scene.page("document.activeElement.id", "user")
-
-
-async def write_in(hands: Hands, selector: str, text: str) -> None:
-    """Put a text into a field of the view's own page, in place of what is there."""
-    await hands.person.shows(f"{FRAME}.document.activeElement===(e=>(e.focus(),e.select(),e))({FRAME}.document.querySelector({selector!r}))", True)
-    await hands.send("Input.insertText", text=text)

@@ -169,9 +169,9 @@ async def test_who_does_not_show_their_clipboard_pastes_by_the_panel(person: Per
     scene, hands = await begin("login")
     await clipboard.may_read(person, "denied")
     await clipboard.copy(hands, "of the person's own")
-    panel = f"{FRAME}.document.querySelector('.sidebar').getBoundingClientRect().x"
+    panel = f"{FRAME}.document.querySelector('.sidebar').getBoundingClientRect()"
     await hands.click_on(".toggle-handle")
-    await person.shows(panel, 0)
+    await person.shows(f"{panel}.left", 0)
     await hands.click_on(".sidebar-section-header[aria-controls='clipboard-content']")
     await person.shows(f"!!{FRAME}.document.querySelector('#dashboardClipboardTextarea')?.checkVisibility()", True)
     await hands.click_on("#dashboardClipboardTextarea")
@@ -179,7 +179,7 @@ async def test_who_does_not_show_their_clipboard_pastes_by_the_panel(person: Per
     await hands.with_control("a")
     await hands.send("Input.insertText", text="größe 😀 日本語")
     await hands.click_on(".toggle-handle")
-    await person.shows(f"{panel} < 0", True)
+    await person.shows(f"{panel}.right<=0", True)
     await clipboard.into_the_field(scene, hands)
     await hands.with_control("v")
     await scene.page("user.value", "größe 😀 日本語")
