@@ -147,7 +147,6 @@ async def test_a_sign_in_on_a_phone(begin: Begin, person: Person) -> None:
         await scene.page("document.activeElement.id", field)
         await hands.tap_on("#text")
         await person.shows(f"{FRAME}.document.activeElement.id", "words")
-        await person.eval(f"{FRAME}.document.activeElement.select()")
         await hands.send("Input.insertText", text=text)
         await hands.tap_on("#send")
 
@@ -162,6 +161,24 @@ async def test_a_sign_in_on_a_phone(begin: Begin, person: Person) -> None:
     await asyncio.sleep(NO_DOUBLE_TAP)
     await fill(40, "code", "123456")
     await scene.page("document.title", "signed in")
+
+
+async def test_the_panel_keeps_nothing_that_was_sent(begin: Begin, person: Person) -> None:
+    """It may have been a password; and who leaves the panel by Escape sends nothing."""
+    scene, hands = await begin("login")
+    words = f"{FRAME}.document.querySelector('#words')"
+    await clipboard.into_the_field(scene, hands)
+    await person.eval(f"{FRAME}.document.querySelector('#text').click()")
+    await hands.send("Input.insertText", text="s3cret")
+    await person.eval(f"{FRAME}.document.querySelector('#send').click()")
+    await scene.page("user.value", "s3cret")
+    await person.eval(f"{FRAME}.document.querySelector('#text').click()")
+    await person.shows(f"{words}.value", "")
+    await hands.send("Input.insertText", text="not this")
+    await hands.key("Escape", "Escape", 27)
+    await person.shows(f"{FRAME}.document.querySelector('#box').open", False)
+    await hands.type("!")
+    await scene.page("user.value", "s3cret!")
 
 
 async def test_a_finger_moves_the_picture_in_real_size(begin: Begin, person: Person) -> None:

@@ -35,6 +35,11 @@ class Credential:
     socket: Path | None = None
     open: set[Close] = field(default_factory=set)
 
+    async def begin(self) -> None:
+        """A connection is being made: of who controls, only the latest stays. A page that is loaded again may have one that does not know it is dead."""
+        if self.role == "controller":
+            await _close([self])
+
     async def during(self, *works: Coroutine[Any, Any, None]) -> bool:
         """Do the works of one connection until one of them ends or the credential is withdrawn; whether it was withdrawn.
 

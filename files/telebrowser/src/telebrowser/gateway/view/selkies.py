@@ -63,6 +63,7 @@ async def show(request: web.Request, credential: Credential, path: str) -> web.S
 
 async def connect(request: web.Request, credential: Credential) -> web.StreamResponse:
     """The connection: pictures out, input in. Raises `TelebrowserError` BROWSER_UNAVAILABLE."""
+    await credential.begin()
     socket = web.WebSocketResponse(heartbeat=PING_SECONDS, max_msg_size=MAX_MESSAGE, compress=False, timeout=CLOSE_SECONDS)
     role = "controller" if credential.role == "controller" else "viewer"
     async with _session(credential) as session:

@@ -41,6 +41,7 @@ async def file(path: str) -> web.StreamResponse:
 
 async def connect(request: web.Request, credential: Credential) -> web.StreamResponse:
     """The connection: pictures out, input in. Raises `TelebrowserError` BROWSER_UNAVAILABLE."""
+    await credential.begin()
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
             reader, writer = await asyncio.open_unix_connection(str(credential.socket), limit=READ_BYTES)

@@ -73,16 +73,25 @@ async function once(button, work) {
   }
 }
 
-// A gateway that has been started anew knows no view of before; the person's cookie is still good for another one.
+// A gateway that has been started anew knows no view of before; the person's cookie is still good for another one. A desktop's connection that
+// hung on the lost line would find out in minutes only, while the view of a tab sees to that itself.
 async function renew() {
   const frame = view?.querySelector("iframe");
   if (!frame) return;
   try {
-    if ((await fetch(frame.src, { cache: "no-store" })).status !== 403) return;
+    if ((await fetch(frame.src, { cache: "no-store" })).status !== 403) {
+      if (frame.contentDocument && !frame.contentWindow.followsTheLine) reload(frame);
+      return;
+    }
     await open(frame.dataset.role === "controller" ? view.dataset.take : view.dataset.watch, { form, quietly: document.activeElement === frame ? "" : "yes" });
   } catch (error) {
     said.textContent = error.message;
   }
+}
+
+function reload(frame) {
+  if (document.activeElement === frame) frame.addEventListener("load", () => frame.focus(), { once: true });
+  frame.contentWindow.location.reload();
 }
 
 async function ask(address, fields) {

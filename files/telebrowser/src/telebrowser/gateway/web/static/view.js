@@ -232,6 +232,9 @@ if (acts) {
   typing.focus({ preventScroll: true });
 }
 
+// For the page around this one: when the line is back there is nothing to do here.
+window.followsTheLine = true;
+
 // The tests read the page's width and the number of pictures here, and send what no button of a watcher would.
 window.shownWidth = () => page.width;
 window.shownPictures = () => painted;

@@ -64,9 +64,10 @@ function copied(event) {
 }
 
 if (acts) {
-  document.getElementById("text").addEventListener("click", () => box.showModal());
+  document.getElementById("text").addEventListener("click", () => { box.showModal(); words.select(); });
   box.addEventListener("close", () => {
-    if (box.returnValue === "yes" && words.value) paste(words.value);
+    // What was sent may be a password.
+    if (box.returnValue === "yes" && words.value) { paste(words.value); words.value = ""; }
     screen.focus();
   });
   // The person's own paste key: noVNC would send the key alone.
