@@ -37,6 +37,13 @@ async def copy_there(scene: Scene, hands: Hands, text: str) -> None:
     await hands.with_control("c")
 
 
+async def is_there(scene: Scene, text: str) -> None:
+    """Wait until the desktop's clipboard has the text. Selkies' page sends it when it gets the focus, for which a hand leaves it the time."""
+    origin = await scene.truth.eval(scene.target, "location.origin")
+    await scene.truth.call("Browser.setPermission", {"origin": origin, "permission": {"name": "clipboard-read"}, "setting": "granted"})
+    await scene.page("navigator.clipboard.readText()", text)
+
+
 async def into_the_field(scene: Scene, hands: Hands) -> None:
     await hands.click(scene.target, 100, 40)
     await scene.page("document.activeElement.id", "user")

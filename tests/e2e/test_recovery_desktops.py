@@ -5,22 +5,33 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import time
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
-from tests.e2e.desktop import VNC, Hands, Kind
+import pytest
+import websockets
+
+from tests.conftest import scratch_dir
+from tests.e2e.conftest import VIEWS
+from tests.e2e.desktop import FRAME, VNC, Hands, Kind
 from tests.e2e.handed import Handed, hand
 from tests.e2e.person import Person
 from tests.support import proc
+from tests.support.chromium import Chromium
+from tests.support.hosts import Host
 from tests.support.pages import Pages
-from tests.support.stack import Stack
+from tests.support.stack import Stack, free_port
+from tests.support.truth import Truth
 
 PROJECT = "recovers"
 FIELD = '<!doctype html><title>field</title><input id=field style="position:absolute;left:20px;top:20px;width:300px;height:40px">'
 SCREEN = {"width": 1700, "height": 1500, "deviceScaleFactor": 1, "mobile": False}
 SOURCE = "document.querySelector('iframe')?.src"
+SILENCE = 70.0
 
 
 def told(what: str, **figures: float) -> None:
@@ -95,3 +106,57 @@ async def test_the_view_server_is_killed(shown: tuple[Stack, Kind], person: Pers
     async with hand(stack, PROJECT, truths) as again:
         await again.show(pages.add("field.html", FIELD))
         await at_work(again, person, kind)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+async def test_the_line_is_silent(name: str, pages: Pages, truths: Callable[..., Any]) -> None:
+    """The person's machine hears nothing for more than a minute; then page and desktop go on by themselves."""
+    kind, settings = VIEWS[name]
+    host, root, home = Host(77, []), scratch_dir("line"), scratch_dir("far")
+    port = free_port()
+    url = f"http://{host.address}:{port}"
+    stack = Stack(root, TELEBROWSER_PEOPLE_PORT=str(port), TELEBROWSER_BIND="0.0.0.0", TELEBROWSER_PEOPLE_URL=url, **settings)
+    try:
+        await asyncio.to_thread(stack.start)
+        await asyncio.to_thread(proc.until, (stack.data / "run" / "view.json").exists, "the view is announced", 60)
+        # People far away come by TLS, without which Selkies shows nothing; here nobody has a certificate.
+        browser = await asyncio.to_thread(Chromium, home, f"--unsafely-treat-insecure-origin-as-secure={url}", prefix=host.prefix)
+        try:
+            line = await asyncio.to_thread(host.connect, urlsplit(browser.ws).port or 0)
+            truth = Truth(await websockets.connect(browser.ws, sock=line, max_size=None, compression=None, ping_interval=None, proxy=None))
+            person = Person(truth, (await truth.targets())[0]["targetId"])
+            async with hand(stack, PROJECT, truths) as handed:
+                await handed.show(pages.add("field.html", FIELD))
+                await silent(host, handed, person, kind)
+            await truth.close()
+        finally:
+            await asyncio.to_thread(browser.close)
+    finally:
+        await asyncio.to_thread(stack.stop)
+        shutil.rmtree(root, ignore_errors=True)
+        host.close()
+
+
+async def silent(host: Host, handed: Handed, person: Person, kind: Kind) -> None:
+    hands = await at_work(handed, person, kind)
+    # The connection that hangs is given up with its page.
+    await person.eval("document.querySelector('iframe').contentWindow.former = true")
+    began = time.monotonic()
+    with host.lost():
+        await person.shows("document.querySelector('#said').textContent.startsWith('The connection is lost')", True)
+        said = time.monotonic()
+        await asyncio.sleep(began + SILENCE - time.monotonic())
+    back = time.monotonic()
+    await person.shows("document.querySelector('#said').textContent", "")
+    well = time.monotonic()
+    await person.shows(f"!{FRAME}?.former && ({kind.shown})", True)
+    shown = time.monotonic()
+    await types(handed, hands, "e")
+    told(
+        f"line silent for {SILENCE:.0f} s",
+        page_says_so_after=said - began,
+        page_is_well_after=well - back,
+        desktop_is_there_after=shown - back,
+        and_takes_keys_after=time.monotonic() - back,
+    )
+    assert await person.eval("document.querySelector('[data-control=own]') !== null"), "the control was kept"

@@ -101,6 +101,10 @@ async def test_what_is_composed_arrives(begin: Callable[..., Any], text: str, ar
     scene, hands = await begin("login")
     await hands.click(scene.target, 100, 40)
     await scene.page("document.activeElement.id", "user")
+    # Selkies makes a key for each letter that is new to the display, and on a busy machine the first of them can be lost; known letters are not.
+    await hands.send("Input.insertText", text=text)
+    await scene.page(f"user.value.endsWith({arrives[-1]!r})", True)
+    await scene.page("user.value=''", "")
     await hands.send("Input.insertText", text=text)
     await scene.page("user.value", arrives)
 
@@ -146,6 +150,7 @@ async def test_the_persons_own_paste_key(desk: Stack, person: Person, begin: Cal
     await clipboard.may_read(person, "granted")
     await clipboard.copy(hands, text)
     await clipboard.into_the_field(scene, hands)
+    await clipboard.is_there(scene, text)
     await hands.with_control("v")
     await scene.page("user.value", text)
     assert "s3cret-" not in desk.output("gateway") + desk.output("supervisor") + (desk.data / "run" / "view.log").read_text()
@@ -181,6 +186,7 @@ async def test_who_does_not_show_their_clipboard_pastes_by_the_panel(person: Per
     await hands.click_on(".toggle-handle")
     await person.shows(f"{panel}.right<=0", True)
     await clipboard.into_the_field(scene, hands)
+    await clipboard.is_there(scene, "größe 😀 日本語")
     await hands.with_control("v")
     await scene.page("user.value", "größe 😀 日本語")
 
