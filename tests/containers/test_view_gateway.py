@@ -119,6 +119,19 @@ async def test_the_wheel_turns_the_page(begin: Callable[..., Any]) -> None:
     await turn_the_wheel(*await begin())
 
 
+async def test_one_handoff_right_after_the_other(person: Person, begin: Callable[..., Any]) -> None:
+    """The view's server takes one who controls for the other while both are there."""
+    for letters in ("a", "an", "ann"):
+        scene, hands = await begin()
+        await hands.click(scene.target, 100, 40)
+        await scene.page("document.activeElement.id", "user")
+        await hands.type(letters)
+        await scene.page("user.value", letters)
+        await person.press("button[formaction$='/done']")
+        await person.heading("Done")
+        assert (await scene.call).data["state"] == "done"
+
+
 async def test_a_window_of_another_project_never_takes_the_view(desk: Deployment, pages: Pages, begin: Callable[..., Any]) -> None:
     """A browser that starts, and its popup: each would have the keyboard, and is put behind what the person is at."""
     scene, hands = await begin()

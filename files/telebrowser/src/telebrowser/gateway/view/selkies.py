@@ -82,7 +82,10 @@ async def connect(request: web.Request, credential: Credential) -> web.StreamRes
 
 
 async def _pass(socket: web.WebSocketResponse, server: ClientWebSocketResponse, credential: Credential) -> None:
-    """Pass messages on until one side ends, or the credential is withdrawn; then nothing more goes either way."""
+    """Pass messages on until one side ends, or the credential is withdrawn; then nothing more goes either way.
+
+    The server hears of the end before anybody else can come by this credential or the next: of two who control, it takes one for dead.
+    """
 
     async def to_server() -> None:
         async for message in socket:
@@ -90,9 +93,12 @@ async def _pass(socket: web.WebSocketResponse, server: ClientWebSocketResponse, 
                 await _send(server.send_str if message.type == WSMsgType.TEXT else server.send_bytes, message.data)
 
     async def to_person() -> None:
-        async for message in server:
-            if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
-                await _send(socket.send_str if message.type == WSMsgType.TEXT else socket.send_bytes, message.data)
+        try:
+            async for message in server:
+                if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
+                    await _send(socket.send_str if message.type == WSMsgType.TEXT else socket.send_bytes, message.data)
+        finally:
+            await server.close()
 
     withdrawn = False
     try:
