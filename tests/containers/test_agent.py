@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 
+from telebrowser.supervisor.front import APP_PREFIX
+from tests.support import proc
 from tests.support.pages import Pages
 
 from .deployment import PUID, Deployment
@@ -30,6 +34,15 @@ async def until_seen(deployed: Deployment, wanted: tuple[int, int, int]) -> None
     while not near(seen := pixel(deployed.screenshot(), 0.5, 0.4), wanted):
         assert time.monotonic() < end, f"the desktop shows {seen}, not {wanted}; {deployed.supervisor_log()[-1500:]}"
         await asyncio.sleep(0.3)
+
+
+@contextlib.asynccontextmanager
+async def put_behind(deployed: Deployment, project: str) -> AsyncIterator[None]:
+    """What is done within opens a window of the project, which comes to the front and is put behind again."""
+    line = f"a window of {APP_PREFIX}{project} has opened; the one that was in front is raised again"
+    before = deployed.supervisor_log().count(line)
+    yield
+    await asyncio.to_thread(proc.until, lambda: deployed.supervisor_log().count(line) > before, f"a window of {project} is put behind", SEEN_SECONDS)
 
 
 async def stays(deployed: Deployment, wanted: tuple[int, int, int], seconds: float = 2.0) -> None:
@@ -93,9 +106,11 @@ async def test_focus_shows_the_right_project(deployed: Deployment, pages: Pages)
         await red.ok("browser_navigate", url=colour(pages, "red", RED))
         assert deployed.verb("focus", "--project", "red").returncode == 0
         await until_seen(deployed, RED)
-        # A browser that starts meanwhile does not take the screen from the person who looks at it.
-        await blue.ok("browser_navigate", url=colour(pages, "blue", BLUE))
+        # A browser that starts meanwhile takes the screen from the person who looks at it for no more than a moment.
+        async with put_behind(deployed, "blue"):
+            await blue.ok("browser_navigate", url=colour(pages, "blue", BLUE))
         assert set(deployed.browsers()) >= {"red", "blue"}
+        await until_seen(deployed, RED)
         await stays(deployed, RED)
         done = deployed.verb("focus", "--project", "blue")
         assert done.returncode == 0, done.stderr
@@ -116,14 +131,15 @@ async def test_a_popup_of_another_project_stays_behind(deployed: Deployment, pag
         assert deployed.verb("focus", "--project", "red").returncode == 0
         await until_seen(deployed, RED)
         ref = (await green.ok("browser_snapshot")).ref("Pop")
-        await green.ok("browser_click", ref=ref)
+        async with put_behind(deployed, "green"):
+            await green.ok("browser_click", ref=ref)
         for _ in range(50):
             if "popped" in (await green.ok("browser_tabs", action="list")).text:
                 break
             await asyncio.sleep(0.1)
         else:
             raise AssertionError("no popup")
-        await asyncio.sleep(1)
+        await until_seen(deployed, RED)
         await stays(deployed, RED)
     finally:
         await red.close()
