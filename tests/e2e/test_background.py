@@ -49,7 +49,9 @@ async def window(stack: Stack, pages: Pages, truths: Callable[..., Any]) -> Sele
     url = pages.add("rates.html", PAGE)
     made = await truth.call("Target.createTarget", {"url": f"{url}?person"})
     await truth.call("Target.activateTarget", {"targetId": made["targetId"]})
-    assert await truth.wait(made["targetId"], "document.readyState+document.visibilityState", "completevisible") == "completevisible"
+    # The empty document that was there before is complete and visible, too.
+    shown = "[location.search,document.readyState,document.visibilityState].join()"
+    assert await truth.wait(made["targetId"], shown, "?person,complete,visible") == "?person,complete,visible"
     watched = Selected(truth, made["targetId"])
     await watched.start()
     return watched

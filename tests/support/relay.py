@@ -32,9 +32,10 @@ class Relay:
         self._target = port
         self._loop = asyncio.new_event_loop()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: list[asyncio.StreamWriter] = []
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        self._server = asyncio.run_coroutine_threadsafe(asyncio.start_server(self._serve, host, 0), self._loop).result(10)
+        self._server = asyncio.run_coroutine_threadsafe(asyncio.start_server(self._accept, host, 0), self._loop).result(10)
         self.port: int = self._server.sockets[0].getsockname()[1]
 
     def begin(self) -> None:
@@ -42,13 +43,17 @@ class Relay:
         self.turns.clear()
         self.bytes = {OUT: 0, BACK: 0}
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
+        task = self._loop.create_task(self._serve(reader, writer))
         self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, asyncio.CancelledError):
             limit = self.cuts.pop(0) if self.cuts else None
             far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target)
+            self._writers.append(far_writer)
             try:
                 async with asyncio.TaskGroup() as group:
                     group.create_task(self._pass(reader, far_writer, OUT, limit))
@@ -56,7 +61,6 @@ class Relay:
             finally:
                 far_writer.close()
         writer.close()
-        self._tasks.discard(task)
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: str, limit: int | None) -> None:
         passed = 0
@@ -94,3 +98,7 @@ class Relay:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        # One that still has something to send to who no longer reads would outlive the loop.
+        for writer in self._writers:
+            writer.transport.abort()
+        await asyncio.gather(*(writer.wait_closed() for writer in self._writers), return_exceptions=True)
