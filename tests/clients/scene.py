@@ -16,6 +16,7 @@ from typing import Any
 
 from tests.support.pages import Pages
 from tests.support.stack import Stack
+from tests.support.streams import end_all
 from tests.support.truth import Truth
 
 HERE = Path(__file__).resolve().parent
@@ -43,11 +44,12 @@ class Recorder:
         self.record = bytearray()
         self._gateway = port
         self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: list[asyncio.StreamWriter] = []
 
     @contextlib.asynccontextmanager
     async def listen(self, address: str = "127.0.0.1") -> AsyncIterator[Recorder]:
         """Listen on a port of its own."""
-        server = await asyncio.start_server(self._serve, address, 0)
+        server = await asyncio.start_server(self._accept, address, 0)
         self.port = server.sockets[0].getsockname()[1]
         try:
             yield self
@@ -56,18 +58,22 @@ class Recorder:
             for task in list(self._tasks):
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
+            await end_all(self._writers)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
+        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task
-        self._tasks.add(task)
         upstream, back = await asyncio.open_connection("127.0.0.1", self._gateway)
+        self._writers.append(back)
         try:
             await asyncio.gather(self._copy(reader, back, None), self._copy(upstream, writer, self.record))
         finally:
             for one in (writer, back):
                 one.close()
-            self._tasks.discard(task)
 
     @staticmethod
     async def _copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter, record: bytearray | None) -> None:

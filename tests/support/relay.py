@@ -7,6 +7,8 @@ import contextlib
 import threading
 from typing import NamedTuple
 
+from tests.support.streams import end_all
+
 OUT, BACK = "out", "back"
 
 
@@ -98,7 +100,4 @@ class Relay:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        # One that still has something to send to who no longer reads would outlive the loop.
-        for writer in self._writers:
-            writer.transport.abort()
-        await asyncio.gather(*(writer.wait_closed() for writer in self._writers), return_exceptions=True)
+        await end_all(self._writers)
