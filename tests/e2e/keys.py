@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.e2e.handed import Handed
 from tests.e2e.person import Person
 
 KEYS = {"Tab": (9, None), "Enter": (13, "\r"), "Escape": (27, None)}
@@ -43,3 +44,33 @@ class Keys:
         by_id = {row["nodeId"]: row for row in rows}
         live = [row for row in rows if any(each["name"] == "live" and each["value"]["value"] == "polite" for each in row.get("properties", []))]
         return any(name in by_id[child].get("name", {}).get("value", "") for row in live for child in row.get("childIds", []) if child in by_id)
+
+
+async def type_leave_and_end(keys: Keys, handed: Handed) -> None:
+    """From the field in the browser that has the focus: type, leave by *Escape* and *Tab* both ways and come back, and be done."""
+    person = keys.person
+    await keys.type("ann")
+    await handed.page("field.value", "ann")
+    await keys.press("Escape")
+    await keys.press("Tab")
+    await person.shows(FOCUSED, "note")
+    await person.shows("getComputedStyle(document.querySelector('iframe')).outlineStyle", "none")
+    await keys.press("Tab", shift=True)
+    await person.shows(FOCUSED, "browser")
+    assert await person.eval(OUTLINED)
+    await keys.type("e")
+    await handed.page("field.value", "anne")
+    await keys.press("Escape")
+    await keys.type("x")
+    await keys.press("Tab")
+    assert await person.eval(FOCUSED) == "browser", "only a Tab right after Escape leads out"
+    await keys.press("Escape")
+    await keys.press("Tab", shift=True)
+    await person.shows(FOCUSED, "watch")
+    for step in ("browser", "note", "done"):
+        await keys.press("Tab")
+        await person.shows(FOCUSED, step)
+        if step == "browser":
+            await keys.press("Escape")
+    await keys.press("Enter")
+    await person.heading("Done")

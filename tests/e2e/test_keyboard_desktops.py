@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.e2e.desktop import Kind
 from tests.e2e.handed import Handed, hand
-from tests.e2e.keys import FOCUSED, OUTLINED, Keys
+from tests.e2e.keys import FOCUSED, Keys, type_leave_and_end
 from tests.e2e.person import Person
 from tests.support.pages import Pages
 from tests.support.stack import Stack
@@ -35,31 +35,7 @@ async def test_everything_by_keys(shown: tuple[Stack, Kind], person: Person, pag
         await person.shows(FOCUSED, "browser")
         assert await person.eval("document.querySelector('#way-out').checkVisibility()")
         await reach_the_field(keys, handed)
-        await keys.type("ann")
-        await handed.page("field.value", "ann")
-        await keys.press("Escape")
-        await keys.press("Tab")
-        await person.shows(FOCUSED, "note")
-        await person.shows("getComputedStyle(document.querySelector('iframe')).outlineStyle", "none")
-        await keys.press("Tab", shift=True)
-        await person.shows(FOCUSED, "browser")
-        assert await person.eval(OUTLINED)
-        await keys.type("e")
-        await handed.page("field.value", "anne")
-        await keys.press("Escape")
-        await keys.type("x")
-        await keys.press("Tab")
-        assert await person.eval(FOCUSED) == "browser", "only a Tab right after Escape leads out"
-        await keys.press("Escape")
-        await keys.press("Tab", shift=True)
-        await person.shows(FOCUSED, "watch")
-        for step in ("browser", "note", "done"):
-            await keys.press("Tab")
-            await person.shows(FOCUSED, step)
-            if step == "browser":
-                await keys.press("Escape")
-        await keys.press("Enter")
-        await person.heading("Done")
+        await type_leave_and_end(keys, handed)
 
 
 async def reach_the_field(keys: Keys, handed: Handed) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.handed import Handed, hand, open_view
-from tests.e2e.keys import FOCUSED, OUTLINED, Keys
+from tests.e2e.keys import FOCUSED, OUTLINED, Keys, type_leave_and_end
 from tests.e2e.person import Person
 from tests.support.pages import Pages
 from tests.support.stack import Stack
@@ -57,29 +57,7 @@ async def test_everything_by_keys(person: Person, keys: Keys, handed: Handed) ->
     assert await person.eval("document.querySelector('#way-out').checkVisibility()")
     await keys.press("Tab")
     await handed.page("document.activeElement.id", "field")
-    await keys.type("ann")
-    await handed.page("field.value", "ann")
-    await keys.press("Escape")
-    await keys.press("Tab")
-    await person.shows(FOCUSED, "note")
-    await keys.press("Tab", shift=True)
-    await person.shows(FOCUSED, "browser")
-    await keys.type("e")
-    await handed.page("field.value", "anne")
-    await keys.press("Escape")
-    await keys.type("x")
-    await keys.press("Tab")
-    assert await person.eval(FOCUSED) == "browser", "only a Tab right after Escape leads out"
-    await keys.press("Escape")
-    await keys.press("Tab", shift=True)
-    await person.shows(FOCUSED, "watch")
-    for step in ("browser", "note", "done"):
-        await keys.press("Tab")
-        await person.shows(FOCUSED, step)
-        if step == "browser":
-            await keys.press("Escape")
-    await keys.press("Enter")
-    await person.heading("Done")
+    await type_leave_and_end(keys, handed)
 
 
 async def test_changes_are_said_and_the_passing_of_time_is_not(person: Person, keys: Keys, handed: Handed) -> None:
