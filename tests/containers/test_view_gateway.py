@@ -120,7 +120,7 @@ async def test_the_wheel_turns_the_page(begin: Callable[..., Any]) -> None:
 
 
 async def test_one_handoff_right_after_the_other(person: Person, begin: Callable[..., Any]) -> None:
-    """The view's server takes one who controls for the other while both are there."""
+    """To the view's server two who control at once are two people; the former is gone before the next one comes."""
     for letters in ("a", "an", "ann"):
         scene, hands = await begin()
         await hands.click(scene.target, 100, 40)

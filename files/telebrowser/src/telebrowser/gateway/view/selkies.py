@@ -84,7 +84,7 @@ async def connect(request: web.Request, credential: Credential) -> web.StreamRes
 async def _pass(socket: web.WebSocketResponse, server: ClientWebSocketResponse, credential: Credential) -> None:
     """Pass messages on until one side ends, or the credential is withdrawn; then nothing more goes either way.
 
-    The server hears of the end before anybody else can come by this credential or the next: of two who control, it takes one for dead.
+    The server hears of the end before anybody else can come by this credential or the next: two who control at once are two people to it.
     """
 
     async def to_server() -> None:
